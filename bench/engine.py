@@ -19,8 +19,8 @@ import polars as pl
 
 from cardsync.prices.engine.breaker import leaps, stops
 from cardsync.prices.engine.engine import price, summary
+from cardsync.prices.engine.preset_rules import PRESETS, preset_rule
 from cardsync.prices.engine.rules import (
-    PRESETS,
     Cap,
     MarketGate,
     Rule,
@@ -28,7 +28,6 @@ from cardsync.prices.engine.rules import (
     SellerPricing,
     SmallCap,
     Stale,
-    preset_rule,
 )
 from cardsync.prices.engine.run_inputs import ENDING_CENTS, Run
 from cardsync.prices.engine.steps import LARGEST_PRICE

@@ -24,7 +24,7 @@ import segno
 import ground
 import import_inventory
 from cardsync.dashboard.goals import PALETTE
-from cardsync.prices.engine.rules import PRESETS
+from cardsync.prices.engine.preset_rules import PRESETS
 from cardsync.prices.inputs.rule_json import to_json
 from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Ground, Report, spread

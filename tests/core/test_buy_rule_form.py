@@ -22,10 +22,9 @@ from cardsync.buying.rules.buy_rule_form import (
     form_of,
     read_form,
 )
-from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of, read_buy_rule
-from cardsync.buying.rules.models import StoredBuyRule
+from cardsync.buying.rules.buy_rule_json import read_buy_rule
 from cardsync.platform import errors
-from cardsync.platform.clock import now
+from cardsync.platform.declared_fields import to_json
 
 WORDS = st.text("abc -,\u00e9", max_size=9).map(lambda text: " ".join(text.split()))
 AMOUNTS = st.integers(0, 99_999).map(lambda cents: cents * 100)
@@ -63,8 +62,7 @@ def sent(form: RuleForm) -> RuleForm:
 
 
 def reopened(rule):
-    row = StoredBuyRule(id=1, created_at=now(), updated_at=now(), **columns_of(rule))
-    form = sent(form_of(buy_rule_body(row, [])))
+    form = sent(form_of(to_json(rule)))
     return read_buy_rule(body_of(form, {name: id for id, name in NAMES.items()}), BuyRule(1, "", 1))
 
 

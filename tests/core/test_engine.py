@@ -36,8 +36,8 @@ from cardsync.prices.engine.engine import (
     price,
     summary,
 )
+from cardsync.prices.engine.preset_rules import PRESETS, preset_rule
 from cardsync.prices.engine.rules import (
-    PRESETS,
     Cap,
     MarketGate,
     ReviewLimits,
@@ -46,7 +46,6 @@ from cardsync.prices.engine.rules import (
     SellerPricing,
     SmallCap,
     Stale,
-    preset_rule,
 )
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.receipts import sentences

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cardsync.prices.engine.preset_rules import PRESETS, preset_rule
 from cardsync.prices.engine.rules import (
-    PRESETS,
     Cap,
     InvalidRule,
     MarketGate,
@@ -19,7 +19,6 @@ from cardsync.prices.engine.rules import (
     SmallCap,
     Stale,
     live_rules,
-    preset_rule,
 )
 
 RULE = Rule(id=1, name="All", priority=10, state="published")

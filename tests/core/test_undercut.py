@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.core.pricing_reference import NOW, a_card, frame_of
 
 from cardsync.prices.engine.engine import price
+from cardsync.prices.engine.preset_rules import PRESETS
 from cardsync.prices.engine.rules import (
-    PRESETS,
     Cap,
     InvalidRule,
     MarketGate,

@@ -26,7 +26,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.errors import CommandError, InvalidCsv, InvalidRule
 from cardsync.platform.kit.csv_table import quoted_frame
 from cardsync.platform.money import dollars, dollars_or_none
-from cardsync.prices.engine import breaker, engine, rules
+from cardsync.prices.engine import breaker, engine, preset_rules, rules
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import Effect, simulate
 from cardsync.prices.engine.steps import BLOCKERS
@@ -52,7 +52,7 @@ def rule_set(path: Path | None, preset: str) -> RuleSet:
     """Return the file's rules, or the preset's if no file is given. Raises CommandError."""
     if path is None:
         try:
-            return RuleSet([rules.preset_rule(preset)])
+            return RuleSet([preset_rules.preset_rule(preset)])
         except rules.InvalidRule as e:
             raise CommandError(str(e)) from e
     try:

@@ -11,6 +11,8 @@ import msgspec
 
 # A decimal number in an answer.
 DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
+# The attribute of a struct that is made of a declaration: the words of its fields.
+WORDS_OF_FIELDS = "words_of_fields"
 # An amount in a body, in US dollars.
 Dollars = (
     Annotated[str, msgspec.Meta(pattern=r"^[+-]?[0-9]{1,8}(\.[0-9]{1,4})?$")]

@@ -18,7 +18,7 @@ from litestar.openapi.spec.enums import OpenAPIFormat, OpenAPIType
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.typing import FieldDefinition
 
-from cardsync.platform.described import DECIMAL, Like
+from cardsync.platform.described import DECIMAL, WORDS_OF_FIELDS, Like
 from cardsync.platform.read_json import like_of
 from cardsync.web.field_words import MOMENTS, WORDS
 
@@ -126,6 +126,7 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
     for base in reversed(struct.__mro__):
         if not issubclass(base, msgspec.Struct) or base is msgspec.Struct:
             continue
+        found |= vars(base).get(WORDS_OF_FIELDS, {})
         try:
             [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         except (OSError, TypeError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from builders import a_csv, a_row
-from cardsync.prices.engine.rules import PRESETS
+from cardsync.prices.engine.preset_rules import PRESETS
 from world import sent
 
 ROWS = [

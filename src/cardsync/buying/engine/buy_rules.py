@@ -7,11 +7,16 @@ contradictory field.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, Literal, get_args
 
+import msgspec
+
+from cardsync.platform.declared_fields import Field, Whole
+from cardsync.platform.described import Like
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.platform.money import MAX_UNITS
+from cardsync.platform.read_json import Id, ReadBy
 from cardsync.prices.engine.rules import DAYS_MAX, WHOLE_BP, InvalidRule, RuleState
 
 Base = Literal["target", "market", "low"]
@@ -23,6 +28,17 @@ GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
 PAID_BP_MAX: Final = 2 * WHOLE_BP
 COPIES_MAX: Final = 1_000_000
 STEPS_MAX: Final = 50
+_AMOUNT: Final = Field(money=True)
+_STEPS: Final = Field(parts=("StepFields", "StepShown"))
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > 100:
+        raise ValueError("must be a text of at most 100 characters")
+    return value.strip()
+
+
+Short = ReadBy[str, _short, Like(Annotated[str, msgspec.Meta(max_length=100)])]
 
 
 def _need(holds: bool, name: str, message: str) -> None:
@@ -49,7 +65,7 @@ def _need_amount(units: int | None, name: str) -> None:
 class Band:
     """From this selling price on, a card brings these percentages of it."""
 
-    start: int
+    start: Annotated[int, Field(money=True, json="from", api="From this price on, in USD")]
     cash_bp: int
     credit_bp: int
 
@@ -63,10 +79,10 @@ class Band:
 class BulkPrice:
     """Bulk of this rarity and game brings these amounts each; an empty text means any."""
 
-    cash: int
-    credit: int
-    rarity: str = ""
-    game: str = ""
+    cash: Annotated[int, _AMOUNT]
+    credit: Annotated[int, _AMOUNT]
+    rarity: Annotated[str, Field(body=Short, api="The code of the rarity; empty: any")] = ""
+    game: Annotated[str, Field(body=Short, api="The product line; empty: any")] = ""
 
     def __post_init__(self) -> None:
         _need_amount(self.cash, "bulk.cash")
@@ -77,7 +93,7 @@ class BulkPrice:
 class Step:
     """From this many copies, or days to sell, the price of a card is lower by `less_bp`."""
 
-    start: int
+    start: Annotated[int, Field(json="from", api="From so many copies, or days, on")]
     less_bp: int
 
     def __post_init__(self) -> None:
@@ -89,9 +105,9 @@ class Step:
 class ListStep:
     """Change the prices of the cards of one of the seller's lists by `change_bp`."""
 
-    list_id: int
+    list_id: Annotated[int, Field(body=Id)]
     change_bp: int
-    name: str = ""
+    name: Annotated[str, Field(body=Short)] = ""
 
     def __post_init__(self) -> None:
         _need_between(self.change_bp, -WHOLE_BP, WHOLE_BP, "lists.change_bp")
@@ -101,10 +117,10 @@ class ListStep:
 class Budget:
     """Limits of the payment in an offer and in a day; None sets no limit."""
 
-    offer_cash: int | None = None
-    offer_credit: int | None = None
-    day_cash: int | None = None
-    day_credit: int | None = None
+    offer_cash: Annotated[int | None, _AMOUNT] = None
+    offer_credit: Annotated[int | None, _AMOUNT] = None
+    day_cash: Annotated[int | None, _AMOUNT] = None
+    day_credit: Annotated[int | None, _AMOUNT] = None
 
     def __post_init__(self) -> None:
         for name in ("offer_cash", "offer_credit", "day_cash", "day_credit"):
@@ -133,18 +149,30 @@ class BuyRule:
     name: str
     priority: int
     enabled: bool = True
-    state: RuleState = "draft"
+    state: Annotated[RuleState, Field(api="draft or published")] = "draft"
     query: str = ""
     base: Base = "market"
-    bands: tuple[Band, ...] = (Band(0, 5_000, 6_000),)
-    conditions: tuple[tuple[str, int], ...] = _ALL_GRADES
-    bulk_below: int | None = None
-    bulk: tuple[BulkPrice, ...] = ()
+    bands: Annotated[tuple[Band, ...], Field(parts=("BandFields", "BandShown"))] = (
+        Band(0, 5_000, 6_000),
+    )
+    conditions: Annotated[
+        tuple[tuple[str, int], ...],
+        Field(
+            body=dict[Grade, Whole],
+            answer=dict[str, int],
+            api="The share of a Near Mint price that each condition counts, in basis points",
+        ),
+    ] = _ALL_GRADES
+    bulk_below: Annotated[int | None, _AMOUNT] = None
+    bulk: Annotated[tuple[BulkPrice, ...], Field(parts=("BulkFields", "BulkShown"))] = ()
     most_copies: int | None = None
-    stock_steps: tuple[Step, ...] = ()
-    days_steps: tuple[Step, ...] = ()
-    lists: tuple[ListStep, ...] = ()
-    budget: Budget = field(default=Budget())
+    stock_steps: Annotated[tuple[Step, ...], _STEPS] = ()
+    days_steps: Annotated[tuple[Step, ...], _STEPS] = ()
+    lists: Annotated[
+        tuple[ListStep, ...],
+        Field(parts=("ListFields", "ListShown"), api="How being on a list changes what is paid"),
+    ] = ()
+    budget: Annotated[Budget, Field(parts=("BudgetFields", "BudgetShown"))] = Budget()
     # The saved query is no longer readable. Such a rule selects every card that no earlier rule
     # governs, and buys none.
     broken: bool = False

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from cardsync.buying.engine.buy_rules import GRADES
-from cardsync.buying.rules.buy_rule_json import BuyRuleShown
 from cardsync.platform import errors
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent, read_percent
@@ -78,45 +77,36 @@ def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) 
     return RuleForm({name: one(name) for name in TEXTS}, rows)
 
 
-def form_of(rule: BuyRuleShown) -> RuleForm:
-    """Return the texts of a rule."""
-    shares = {f"grade_{grade}": _share(rule.conditions.get(grade)) for grade in GRADES}
-    budget = {name: getattr(rule.budget, name) or "" for name in BUDGET}
-    texts = {
-        "name": rule.name,
-        "query": rule.query,
-        "base": rule.base,
-        "state": rule.state,
-        "priority": str(rule.priority),
-        "enabled": "yes" if rule.enabled else "no",
-        "bulk_below": rule.bulk_below or "",
-        "most_copies": "" if rule.most_copies is None else str(rule.most_copies),
+def form_of(rule: Mapping[str, Any]) -> RuleForm:
+    """Return the texts of a rule, which is in its form on the wire."""
+    shares = {f"grade_{grade}": _share(rule["conditions"].get(grade)) for grade in GRADES}
+    budget = {name: rule["budget"][name] or "" for name in BUDGET}
+    texts = {name: rule[name] for name in ("name", "query", "base", "state")} | {
+        "priority": str(rule["priority"]),
+        "enabled": "yes" if rule["enabled"] else "no",
+        "bulk_below": rule["bulk_below"] or "",
+        "most_copies": "" if rule["most_copies"] is None else str(rule["most_copies"]),
     }
-    rows: dict[str, list[Row]] = {
-        "bands": [
-            {"from": one.start, "cash": percent(one.cash_bp), "credit": percent(one.credit_bp)}
-            for one in rule.bands
-        ],
-        "bulk": [
-            {"cash": one.cash, "credit": one.credit, "rarity": one.rarity, "game": one.game}
-            for one in rule.bulk
-        ],
-        "lists": [
-            {
-                "change": percent(abs(one.change_bp)),
-                "way": "less" if one.change_bp < 0 else "more",
-                "list": one.name,
-            }
-            for one in rule.lists
-        ],
-        "stock_steps": [_less(one.start, one.less_bp) for one in rule.stock_steps],
-        "days_steps": [_less(one.start, one.less_bp) for one in rule.days_steps],
+    rows = {
+        table: [_cells(one) for one in rule[table]]
+        for table in ("bands", "bulk", "stock_steps", "days_steps")
     }
+    rows["lists"] = [
+        {
+            "change": percent(abs(one["change_bp"])),
+            "way": "less" if one["change_bp"] < 0 else "more",
+            "list": one["name"],
+        }
+        for one in rule["lists"]
+    ]
     return RuleForm(texts | budget | shares, rows)
 
 
-def _less(start: int, bp: int) -> Row:
-    return {"from": str(start), "less": percent(bp)}
+def _cells(entry: Mapping[str, Any]) -> Row:
+    return {
+        name.removesuffix("_bp"): percent(value) if name.endswith("_bp") else str(value)
+        for name, value in entry.items()
+    }
 
 
 def _share(bp: int | None) -> str:

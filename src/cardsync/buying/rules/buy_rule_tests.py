@@ -221,7 +221,7 @@ async def _judged(
 
 def _failing(test: BuyRuleTest, valued: Valued) -> list[int]:
     """Return the indexes of the lines that fail; a line that is not bought has the price zero."""
-    prices = pl.DataFrame({"price": [one.cash for one in valued.lines]}, schema={"price": pl.Int64})
-    marked = prices.with_columns(current_price="price")
+    prices = pl.DataFrame({"asks": [one.cash for one in valued.lines]}, schema={"asks": pl.Int64})
+    marked = prices.with_columns(current_price="asks")
     fails = marked.select(read_expectation(test.expectation).failing()).to_series()
     return fails.arg_true().to_list()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from litestar import Response, get
 from litestar.response import Template
+from msgspec import to_builtins
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -28,12 +29,11 @@ from cardsync.buying.rules.buy_rule_form import (
     read_form,
     said,
 )
-from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of
-from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.declared_fields import to_json
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.stock.lists.models import CardList
 from cardsync.web.forms import Form, sentence
@@ -120,14 +120,11 @@ async def buy_rule_page(
     rule_id: int,
 ) -> Template:
     found = await buy_rule_sets.read_one(session, caller, rule_id)
-    return await _rule(request, caller, session, rule_id, form_of(found))
+    return await _rule(request, caller, session, rule_id, form_of(to_builtins(found)))
 
 
 def _blank() -> RuleForm:
-    now = clock.now()
-    rule = BuyRule(id=0, name="", priority=1)
-    row = StoredBuyRule(id=0, created_at=now, updated_at=now, **columns_of(rule))
-    form = form_of(buy_rule_body(row, []))
+    form = form_of(to_json(BuyRule(id=0, name="", priority=1)))
     return RuleForm(form.texts | {"priority": ""}, form.rows)
 
 

@@ -22,7 +22,8 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import wholes
 from cardsync.platform.limits import RULE_NAME_CHARACTERS
 from cardsync.platform.settings import Settings
-from cardsync.prices.engine.rules import PRESETS, Rule
+from cardsync.prices.engine.preset_rules import PRESETS
+from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs.rule_findings import Finding
 from cardsync.prices.inputs.rule_json import to_json
 from cardsync.prices.inputs.rule_rows import rule_of

@@ -39,19 +39,12 @@ from cardsync.web.abandoned import while_there
 from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 
-# The fields of the form by the section that holds them: a section is open if one of its own is set.
+# A section is open if one of its own inputs is set.
 FOLDED: Final = {
-    "review": ("review_own", "review_up", "review_down", "review_first"),
-    "advanced": (
-        "holdout",
-        "stale_after_days",
-        "stale_step",
-        "stale_every_days",
-        "stale_limit",
-        "velocity_boost_enabled",
-        "fee_gap_adjustment",
-    ),
+    "review": ("review_own",),
+    "advanced": tuple(one.name for one in rule_forms.inputs_of("advanced")),
 }
+SECTIONS: Final = ("price", "limits", "advanced")
 NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
 # A rule that lowers unsold cards step by step, and never under cost.
 MARKDOWN: Final[dict[str, Any]] = {
@@ -172,6 +165,7 @@ def _shown(
     /,
     **values: Any,
 ) -> Template:
+    guard = bool(shown.stored.get("guard"))
     given = {"draft": None, "is_later": False, "unread": "", "conflicts": []} | values
     texts = shown.texts
     return show_part(
@@ -181,8 +175,11 @@ def _shown(
         status,
         rule_id=shown.rule_id,
         rule=shown.stored,
-        guard=bool(shown.stored.get("guard")),
+        guard=guard,
         texts=texts,
+        labels={name: one.label for name, one in rule_forms.INPUTS.items()},
+        lines={name: rule_forms.lines_of(name, guard=guard) for name in SECTIONS},
+        ticks={name: rule_forms.ticks_of(name, guard=guard) for name in SECTIONS},
         stored_texts=rule_forms.form_of(shown.stored),
         fallbacks=_fallbacks(texts),
         stored_fallbacks=_fallbacks(rule_forms.form_of(shown.stored)),

@@ -1,5 +1,5 @@
-"""Defines the base rule, the sale, the four presets and the seller-wide settings as frozen objects
-that cannot contradict themselves.
+"""Declares the base rule, the sale and the seller-wide settings as frozen objects that cannot
+contradict themselves.
 
 Values from the wire or the database have money in ten-thousandths of a dollar and percentages in
 basis points; `InvalidRule` names the field that contradicts.
@@ -8,12 +8,13 @@ basis points; `InvalidRule` names the field that contradicts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
+from cardsync.platform.declared_fields import Field, declared, refusal
 from cardsync.platform.limits import DEFAULT_PRIORITY
-from cardsync.platform.money import MAX_UNITS, UNITS_PER_CENT, dollars
+from cardsync.platform.money import MAX_UNITS, UNITS_PER_CENT
 from cardsync.sales.lots.fee_schedule import WHOLE_BP as WHOLE_BP
 from cardsync.sales.lots.fee_schedule import FeeLevel as FeeLevel
 
@@ -23,14 +24,12 @@ RuleState = Literal["draft", "published"]
 CapPeriod = Literal["sync", "day", "week"]
 CapMode = Literal["clamp", "hold"]
 RepricingScope = Literal["all_games", "games_with_rules"]
-PresetName = Literal["premium", "competitive", "move", "buy-box"]
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
 # The spec has no such limit: +10,000 % keeps every product inside Int64, and a seller who types
 # more has mistyped.
 ADJUST_BP_MAX: Final = 1_000_000
 # The limit is a hundred years: an age is subtracted from a time, and the result must stay a time.
 DAYS_MAX: Final = 36_525
-DEFAULT_PRESET: Final = "competitive"
 UNDERCUT_UP_MAX: Final = 5_000
 # With a larger least step, no cap would limit most cards.
 CAP_STEP_MAX: Final = 1_000_000
@@ -51,33 +50,9 @@ def _need(holds: bool, field: str, message: str) -> None:
         raise InvalidRule(field, message)
 
 
-def _need_member(value: str, allowed: object, field: str) -> None:
-    names = get_args(allowed)
-    _need(value in names, field, f"must be one of {', '.join(names)}")
-
-
-def _need_range(
-    value: int | None,
-    low: int,
-    high: int,
-    field: str,
-) -> None:
-    _need(value is None or low <= value <= high, field, f"must be between {low} and {high}")
-
-
-def _need_amount(
-    units: int | None,
-    low: int,
-    high: int,
-    field: str,
-) -> None:
-    # A seller who wrote dollars gets the answer in dollars.
-    amounts = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
-    _need(
-        units is None or low <= units <= high,
-        field,
-        f"must be between {amounts[0]} and {amounts[1]}",
-    )
+def _check(thing: Any, at: str = "") -> None:
+    if found := refusal(thing):
+        _need(False, at + found[0], found[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +61,25 @@ class Stale:
     most `limit_bp` in all.
     """
 
-    after_days: int
-    step_bp: int
-    every_days: int
-    limit_bp: int
+    after_days: Annotated[int, Field(0, DAYS_MAX, label="After days")]
+    step_bp: Annotated[int, Field(0, WHOLE_BP, label="By percent")]
+    every_days: Annotated[int, Field(1, DAYS_MAX, label="Every days")]
+    limit_bp: Annotated[int, Field(0, WHOLE_BP, label="Drop at most percent")]
 
     def __post_init__(self) -> None:
-        _need_range(self.after_days, 0, DAYS_MAX, "stale.after_days")
-        _need_range(self.every_days, 1, DAYS_MAX, "stale.every_days")
-        _need_range(self.step_bp, 0, WHOLE_BP, "stale.step_bp")
-        _need_range(self.limit_bp, 0, WHOLE_BP, "stale.limit_bp")
+        _check(self, "stale.")
 
 
 @dataclass(frozen=True, slots=True)
 class SmallCap:
     """Separate limits bind cards whose period began below this price."""
 
-    below: int
-    up_bp: int | None
-    down_bp: int | None
+    below: Annotated[int, Field(1, MAX_UNITS, money=True, label="Cards under dollars")]
+    up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX, label="Percent up for cheap cards")] = None
+    down_bp: Annotated[int | None, Field(0, WHOLE_BP, label="Percent down for cheap cards")] = None
 
     def __post_init__(self) -> None:
-        _need_amount(self.below, 1, MAX_UNITS, "cap.small.below")
-        _need_range(self.up_bp, 0, ADJUST_BP_MAX, "cap.small.up_bp")
-        _need_range(self.down_bp, 0, WHOLE_BP, "cap.small.down_bp")
+        _check(self, "cap.small.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,33 +88,27 @@ class Cap:
     it.
     """
 
-    up_bp: int | None
-    down_bp: int | None
-    period: CapPeriod = "day"
-    mode: CapMode = "clamp"
-    small: SmallCap | None = None
+    up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX, label="Percent up")] = None
+    down_bp: Annotated[int | None, Field(0, WHOLE_BP, label="Percent down")] = None
+    period: Annotated[CapPeriod, Field(label="Per")] = "day"
+    mode: Annotated[CapMode, Field(label="A bigger change")] = "clamp"
+    small: Annotated[SmallCap | None, Field(parts=("SmallCapFields", "SmallLimits"))] = None
 
     def __post_init__(self) -> None:
-        _need_range(self.up_bp, 0, ADJUST_BP_MAX, "cap.up_bp")
-        _need_range(self.down_bp, 0, WHOLE_BP, "cap.down_bp")
-        _need_member(self.period, CapPeriod, "cap.period")
-        _need_member(self.mode, CapMode, "cap.mode")
+        _check(self, "cap.")
 
 
 @dataclass(frozen=True, slots=True)
 class MarketGate:
     """The lowest listing is undercut only where this evidence exists."""
 
-    min_listings: int
-    min_sales_30d: int
-    max_age_hours: int
-    undercut_bp: int
+    min_listings: Annotated[int, Field(0)]
+    min_sales_30d: Annotated[int, Field(0)]
+    max_age_hours: Annotated[int, Field(1, 24 * DAYS_MAX)]
+    undercut_bp: Annotated[int, Field(0, WHOLE_BP)]
 
     def __post_init__(self) -> None:
-        _need(self.min_listings >= 0, "market_gate.min_listings", "must not be negative")
-        _need(self.min_sales_30d >= 0, "market_gate.min_sales_30d", "must not be negative")
-        _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "market_gate.max_age_hours")
-        _need_range(self.undercut_bp, 0, WHOLE_BP, "market_gate.undercut_bp")
+        _check(self, "market_gate.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +117,16 @@ class ReviewLimits:
     seller's word instead of being exported. None sets no limit in that direction.
     """
 
-    up_bp: int | None = None
-    down_bp: int | None = None
-    first_price: bool = False
+    up_bp: Annotated[
+        int | None, Field(0, ADJUST_BP_MAX, label="An increase of more than percent")
+    ] = None
+    down_bp: Annotated[int | None, Field(0, WHOLE_BP, label="A drop of more than percent")] = None
+    first_price: Annotated[bool, Field(form="first", label="Review a card's first price, too")] = (
+        False
+    )
 
     def __post_init__(self) -> None:
-        _need_range(self.up_bp, 0, ADJUST_BP_MAX, "review.up_bp")
-        _need_range(self.down_bp, 0, WHOLE_BP, "review.down_bp")
+        _check(self, "review.")
 
     @property
     def asked(self) -> bool:
@@ -168,42 +135,145 @@ class ReviewLimits:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A base rule has by default the values of a posted rule whose fields are omitted."""
+    """A base rule has by default the values of a posted rule whose fields are omitted. A new field
+    needs its line here, and the step of the engine that reads it.
+    """
 
     id: int
     name: str
     priority: int
     enabled: bool = True
-    state: RuleState = "draft"
+    state: Annotated[RuleState, Field(api="draft or published")] = "draft"
     query: str = ""
-    price_source: PriceSource = "market"
-    fallback_sources: tuple[PriceSource, ...] = ("market",)
-    adjust_bp: int = 0
-    adjust_amount: int = 0
-    floor: int | None = None
+    price_source: Annotated[PriceSource, Field(label="Price from", guard=False)] = "market"
+    fallback_sources: Annotated[tuple[PriceSource, ...], Field(guard=False)] = ("market",)
+    adjust_bp: Annotated[
+        int,
+        Field(
+            -WHOLE_BP, ADJUST_BP_MAX, form="percent", label="Percent above or below", guard=False
+        ),
+    ] = 0
+    adjust_amount: Annotated[
+        int,
+        Field(-MAX_UNITS, MAX_UNITS, money=True, label="Dollars more or less", guard=False),
+    ] = 0
+    floor: Annotated[
+        int | None,
+        Field(
+            0,
+            MAX_UNITS,
+            money=True,
+            section="limits",
+            label="Never below",
+            line="Never below $… or above $….",
+            beside=("ceiling",),
+            says="Never below $….",
+        ),
+    ] = None
     # The floor is also this much above the card's cost, where that is known.
-    floor_cost_bp: int | None = None
-    ceiling: int | None = None
-    never_lower: bool = False
-    stale: Stale | None = None
-    velocity_boost_enabled: bool = False
-    cap: Cap | None = None
-    market_gate: MarketGate | None = None
-    undercut_up_bp: int | None = None
-    fee_gap_adjustment: bool = False
-    rounding: Rounding = "cent"
+    floor_cost_bp: Annotated[
+        int | None,
+        Field(
+            -WHOLE_BP,
+            ADJUST_BP_MAX,
+            section="limits",
+            label="Never below cost plus percent",
+            line="Never below cost plus …%.",
+            hint="Leave blank for no minimum. Doesn't apply when cost is unknown.",
+            uses=("costs",),
+        ),
+    ] = None
+    ceiling: Annotated[
+        int | None,
+        Field(UNITS_PER_CENT, MAX_UNITS, money=True, label="Never above", says="Never above $…."),
+    ] = None
+    never_lower: Annotated[
+        bool,
+        Field(section="limits", label="Never lower a price", says="Prices are never lowered."),
+    ] = False
+    stale: Annotated[
+        Stale | None,
+        Field(
+            parts=("StaleFields", "StaleCuts"),
+            section="advanced",
+            line="After … days without a sale, drop by …% every … days, by at most …%.",
+            says="After … days without a sale, prices drop … every … days, at most ….",
+            uses=("orders",),
+            guard=False,
+        ),
+    ] = None
+    velocity_boost_enabled: Annotated[
+        bool,
+        Field(
+            section="advanced",
+            label="Price cards that sell fast higher",
+            says="Cards that sell fast are priced higher.",
+            uses=("orders",),
+            guard=False,
+        ),
+    ] = False
+    cap: Annotated[Cap | None, Field(parts=("CapFields", "CapLimits"))] = None
+    market_gate: Annotated[
+        MarketGate | None,
+        Field(
+            parts=("GateFields", "Gate"),
+            says="The lowest listing is undercut only if enough copies sell.",
+            uses=("market", "products"),
+            guard=False,
+        ),
+    ] = None
+    undercut_up_bp: Annotated[
+        int | None,
+        Field(
+            0,
+            UNDERCUT_UP_MAX,
+            section="price",
+            label="Go up to this percent below the lowest listing",
+            line="If the lowest listing is higher, go up to …% below it.",
+            hint="Leave blank to skip.",
+            uses=("market", "products"),
+            guard=False,
+        ),
+    ] = None
+    fee_gap_adjustment: Annotated[
+        bool,
+        Field(
+            section="advanced",
+            label="Skip prices where a higher fee would pay you less",
+            says="Prices skip amounts where a higher fee would pay you less.",
+            guard=False,
+        ),
+    ] = False
+    rounding: Annotated[Rounding, Field(label="Rounding", guard=False)] = "cent"
     # The rule's own limits replace the seller-wide ones.
-    review: ReviewLimits | None = None
-    holdout_bp: int | None = None
+    review: Annotated[ReviewLimits | None, Field(parts=("ReviewFields", "Review"), guard=False)] = (
+        None
+    )
+    holdout_bp: Annotated[
+        int | None,
+        Field(
+            1,
+            HOLDOUT_MAX,
+            section="advanced",
+            label="Keep this percent of cards as a control group",
+            line="Keep …% of cards as a control group.",
+            hint="Up to 20%. These cards keep their old price for 30 days, and Outcomes shows what"
+            " the rule earns.",
+            says="… of cards, picked every 30 days, keep their old price as a control group.",
+            guard=False,
+        ),
+    ] = None
     # A guard prices no card: its floors and ceiling hold beside the rule that does.
-    guard: bool = False
+    guard: Annotated[
+        bool,
+        Field(api="It prices no card: its floors and ceiling hold beside the rule that does"),
+    ] = False
     # Not a field of the seller's: true if the saved query can no longer be parsed. Such a rule
     # takes every card that no earlier rule governs, and blocks it.
     broken: bool = False
 
     def __post_init__(self) -> None:
-        _check_names(self)
-        _check_amounts(self)
+        _check(self)
         _check_bounds(self)
 
     @property
@@ -218,24 +288,6 @@ class Rule:
         return tuple(dict.fromkeys((self.price_source, *self.fallback_sources)))
 
 
-def _check_names(rule: Rule) -> None:
-    _need_member(rule.state, RuleState, "state")
-    _need_member(rule.rounding, Rounding, "rounding")
-    _need_member(rule.price_source, PriceSource, "price_source")
-    for source in rule.fallback_sources:
-        _need_member(source, PriceSource, "fallback_sources")
-
-
-def _check_amounts(rule: Rule) -> None:
-    _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
-    _need_range(rule.floor_cost_bp, -WHOLE_BP, ADJUST_BP_MAX, "floor_cost_bp")
-    _need_range(rule.undercut_up_bp, 0, UNDERCUT_UP_MAX, "undercut_up_bp")
-    _need_range(rule.holdout_bp, 1, HOLDOUT_MAX, "holdout_bp")
-    _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
-    _need_amount(rule.floor, 0, MAX_UNITS, "floor")
-    _need_amount(rule.ceiling, UNITS_PER_CENT, MAX_UNITS, "ceiling")
-
-
 def _check_bounds(rule: Rule) -> None:
     if rule.floor is None or rule.ceiling is None:
         return
@@ -248,20 +300,12 @@ def _check_bounds(rule: Rule) -> None:
     )
 
 
-# A guard has no price of its own: these fields are as in a rule that omits them.
-_PRICED: Final = (
-    "price_source", "fallback_sources", "adjust_bp", "adjust_amount", "stale",
-    "velocity_boost_enabled", "market_gate", "undercut_up_bp", "fee_gap_adjustment",
-    "rounding", "review", "holdout_bp",
-)  # fmt: skip
-
-
 def check_guard(rule: Rule) -> None:
     """Raise InvalidRule for a guard with a price of its own or without a limit."""
-    for field in fields(Rule):
-        if field.name in _PRICED:
-            given = getattr(rule, field.name)
-            _need(given == field.default, field.name, "isn't allowed: guards only set limits")
+    for each in declared(Rule):
+        if not each.field.guard:
+            own = getattr(rule, each.name)
+            _need(own == each.default, each.name, "isn't allowed: guards only set limits")
     limits = (rule.floor, rule.floor_cost_bp, rule.ceiling, rule.never_lower or None, rule.cap)
     _need(
         any(limit is not None for limit in limits),
@@ -283,14 +327,14 @@ class Sale:
     id: int
     name: str
     priority: int
-    adjust_bp: int
+    adjust_bp: Annotated[int, Field(-WHOLE_BP, 0)]
     starts_at: datetime
     ends_at: datetime
     query: str = ""
-    floor: int | None = None
+    floor: Annotated[int | None, Field(0, MAX_UNITS, money=True)] = None
     enabled: bool = True
     # The reduced price is not below the card's cost plus this much, where the cost is known.
-    floor_cost_bp: int | None = None
+    floor_cost_bp: Annotated[int | None, Field(-WHOLE_BP, ADJUST_BP_MAX)] = None
     # Prices that their rule never lowers stay; otherwise a sale lowers them, too.
     keep_never_lower: bool = False
     # The flag is the same as a rule's, but a sale that cannot be read only selects nothing: without
@@ -298,9 +342,7 @@ class Sale:
     broken: bool = False
 
     def __post_init__(self) -> None:
-        _need_range(self.adjust_bp, -WHOLE_BP, 0, "adjust_bp")
-        _need_amount(self.floor, 0, MAX_UNITS, "floor")
-        _need_range(self.floor_cost_bp, -WHOLE_BP, ADJUST_BP_MAX, "floor_cost_bp")
+        _check(self)
         _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
 
     def active(self, now: datetime) -> bool:
@@ -319,36 +361,27 @@ def down_to_cent(units: int) -> int:
 class SellerPricing:
     """These settings hold for all rules of a seller. Pins are set per card, in the column `pin`."""
 
-    direct_minimum: int = 4_000
+    direct_minimum: Annotated[int, Field(0, MAX_UNITS, money=True)] = 4_000
     direct_program: bool = False
     default_rule_enabled: bool = True
-    minimum_move: int = 100
+    minimum_move: Annotated[int, Field(0, MAX_UNITS, money=True)] = 100
     # A cap that allows any move allows at least this much: a part of a few cents is under a cent.
-    minimum_cap_step: int = 500
-    max_age_hours: int = 168
+    minimum_cap_step: Annotated[int, Field(0, CAP_STEP_MAX, money=True)] = 500
+    max_age_hours: Annotated[int, Field(1, 24 * DAYS_MAX)] = 168
     fee_level: FeeLevel = "1-4"
     automatic_pricing_paused: bool = False
     awaiting_review: bool = False
-    hard_floor: int | None = None
+    hard_floor: Annotated[int | None, Field(UNITS_PER_CENT, MAX_UNITS, money=True)] = None
     repricing_scope: RepricingScope = "all_games"
-    shipping_adder: int | None = None
+    shipping_adder: Annotated[int | None, Field(1, MAX_UNITS, money=True)] = None
     # The shipping adder is asked from this price on: such orders need a tracked parcel.
-    tracking_threshold: int = 500_000
-    review_up_bp: int | None = None
-    review_down_bp: int | None = None
+    tracking_threshold: Annotated[int, Field(money=True)] = 500_000
+    review_up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX)] = None
+    review_down_bp: Annotated[int | None, Field(0, WHOLE_BP)] = None
     review_first_price: bool = False
 
     def __post_init__(self) -> None:
-        _need_amount(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
-        _need_amount(self.minimum_move, 0, MAX_UNITS, "minimum_move")
-        _need_amount(self.minimum_cap_step, 0, CAP_STEP_MAX, "minimum_cap_step")
-        _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "max_age_hours")
-        _need_member(self.fee_level, FeeLevel, "fee_level")
-        _need_member(self.repricing_scope, RepricingScope, "repricing_scope")
-        _need_amount(self.hard_floor, UNITS_PER_CENT, MAX_UNITS, "hard_floor")
-        _need_amount(self.shipping_adder, 1, MAX_UNITS, "shipping_adder")
-        _need_range(self.review_up_bp, 0, ADJUST_BP_MAX, "review_up_bp")
-        _need_range(self.review_down_bp, 0, WHOLE_BP, "review_down_bp")
+        _check(self)
 
     @property
     def review(self) -> ReviewLimits:
@@ -380,58 +413,3 @@ def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
     return sorted(
         (sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id)
     )
-
-
-def _daily(bp: int, small_bp: int) -> Cap:
-    return Cap(
-        bp,
-        bp,
-        small=SmallCap(below=50_000, up_bp=small_bp, down_bp=small_bp),
-    )
-
-
-_PRESET = Rule(id=0, name="", priority=DEFAULT_PRIORITY, state="published")
-PRESETS: Final[dict[PresetName, Rule]] = {
-    "premium": replace(
-        _PRESET,
-        name="Premium",
-        fallback_sources=("low",),
-        adjust_bp=500,
-        never_lower=True,
-        undercut_up_bp=500,
-        cap=_daily(1_500, 1_000),
-    ),
-    "competitive": replace(
-        _PRESET,
-        name="Competitive",
-        fallback_sources=("low",),
-        adjust_bp=-100,
-        never_lower=True,
-        undercut_up_bp=100,
-        cap=_daily(2_000, 1_500),
-    ),
-    "move": replace(
-        _PRESET,
-        name="Sell-through",
-        price_source="low",
-        fallback_sources=("market",),
-        stale=Stale(after_days=60, step_bp=500, every_days=7, limit_bp=4_000),
-        cap=_daily(2_500, 5_000),
-    ),
-    "buy-box": replace(
-        _PRESET,
-        name="Lowest price",
-        price_source="low_with_shipping",
-        fallback_sources=("low", "market"),
-        adjust_bp=-200,
-        cap=_daily(3_000, 5_000),
-    ),
-}
-
-
-def preset_rule(name: str) -> Rule:
-    """Return the one ordinary rule that a preset makes; its id is 0 until it is saved."""
-    for preset, rule in PRESETS.items():
-        if preset == name:
-            return rule
-    raise InvalidRule("preset", f"must be one of {', '.join(PRESETS)}")

@@ -10,23 +10,16 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.platform import errors
+from cardsync.platform.declared_fields import body_struct, declared, to_json
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
-from cardsync.platform.money import dollars
-from cardsync.prices.engine.rules import (
-    FeeLevel,
-    InvalidRule,
-    RepricingScope,
-    Rule,
-    Sale,
-    SellerPricing,
-)
+from cardsync.prices.engine.rules import InvalidRule, Rule, Sale, SellerPricing
 from cardsync.prices.inputs import rule_json as wire
 from cardsync.prices.limits import GUARDS
 
@@ -34,33 +27,25 @@ T = TypeVar("T")
 RecommendationMode = Literal["review", "automatic"]
 
 
-class SettingFields(msgspec.Struct, forbid_unknown_fields=True):
-    direct_minimum: wire.Money | UnsetType = UNSET
-    direct_program: bool | UnsetType = UNSET
-    default_rule_enabled: bool | UnsetType = UNSET
-    minimum_move: wire.Money | UnsetType = UNSET
-    minimum_cap_step: wire.Money | UnsetType = UNSET
+# These decide prices, and are set elsewhere.
+SET_APART: Final = ("automatic_pricing_paused", "awaiting_review", "tracking_threshold")
+SETTING_NAMES: Final = tuple(
+    one.name for one in declared(SellerPricing) if one.name not in SET_APART
+)
+if TYPE_CHECKING:
+    _Settings: TypeAlias = msgspec.Struct
+else:
+    _Settings = body_struct("_Settings", SellerPricing, *SET_APART)
+
+
+class SettingFields(_Settings, forbid_unknown_fields=True):
     attribution_logging: bool | UnsetType = UNSET
-    max_age_hours: wire.Whole | UnsetType = UNSET
-    fee_level: FeeLevel | UnsetType = UNSET
-    hard_floor: wire.Money | UnsetType | None = UNSET
-    repricing_scope: RepricingScope | UnsetType = UNSET
-    shipping_adder: wire.Money | UnsetType | None = UNSET
-    review_up_bp: wire.Whole | UnsetType | None = UNSET
-    review_down_bp: wire.Whole | UnsetType | None = UNSET
-    review_first_price: bool | UnsetType = UNSET
     recommendations: RecommendationMode | UnsetType = UNSET
 
 
 # No body may give this priority; it marks an omitted one until all entries are read.
 UNPLACED: Final = 0
-MONEY_SETTINGS: Final = (
-    "direct_minimum",
-    "minimum_move",
-    "minimum_cap_step",
-    "hard_floor",
-    "shipping_adder",
-)
+MONEY_SETTINGS: Final = frozenset(one.name for one in declared(SellerPricing) if one.field.money)
 # These fields decide whether receipts are stored, and whether recommendations wait for a person
 # or sure ones apply by themselves; no price that a rule asks depends on them.
 NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
@@ -217,17 +202,11 @@ def _settings(body: Any) -> SellerPricing:
 
 def rule_set_text(given: RuleSet) -> str:
     """Return the file's text; `read_rule_set` reads the same set from it."""
-    settings = {
-        setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)
-    }
+    settings = to_json(given.seller)
     body = {
         "rules": [_entry(rule) for rule in given.rules],
         "sales": [_entry(sale) for sale in given.sales],
-        "settings": {
-            name: dollars(value) if name in MONEY_SETTINGS and value is not None else value
-            for name, value in settings.items()
-            if name in SettingFields.__struct_fields__
-        },
+        "settings": {name: settings[name] for name in SETTING_NAMES},
     }
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -15,29 +14,34 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.platform import errors
-from cardsync.platform.money import to_units
-from cardsync.prices.engine.rules import Rule, Sale, SellerPricing, preset_rule
+from cardsync.platform.declared_fields import declared, from_row
+from cardsync.prices.engine.preset_rules import preset_rule
+from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
+from cardsync.prices.inputs.rule_json import IN_COLUMNS
 from cardsync.prices.models import PricingRule, PricingSale
 
 if TYPE_CHECKING:
     from cardsync.prices.engine.run_inputs import Run
 
+SALE_COLUMNS: Final = tuple(one.name for one in declared(Sale) if one.name != "broken")
+# The columns of an account that decide its prices.
+SETTINGS: Final = tuple(
+    one.name for one in declared(SellerPricing) if one.name != "awaiting_review"
+)
 Row = TypeVar("Row", PricingRule, PricingSale)
 _CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
-# These fields have columns of their own; every other field of a rule is in `settings`.
-_COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
 
 
 def row_of(seller_id: int, rule: Rule, preset: str | None = None) -> PricingRule:
     fields: dict[str, Any] = msgspec.to_builtins(rule)
-    columns = {name: fields.pop(name) for name in _COLUMNS}
+    columns = {name: fields.pop(name) for name in IN_COLUMNS}
     columns.pop("id")
     fields.pop("broken")
     return PricingRule(seller_id=seller_id, preset=preset, settings=fields, **columns)
 
 
 def rule_of(row: PricingRule) -> Rule:
-    fields = {name: getattr(row, name) for name in _COLUMNS}
+    fields = {name: getattr(row, name) for name in IN_COLUMNS}
     return msgspec.convert({**row.settings, **fields}, Rule)
 
 
@@ -73,20 +77,7 @@ async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
 
 
 def sale_of(row: PricingSale) -> Sale:
-    floor = None if row.floor is None else to_units(row.floor)
-    return Sale(
-        row.id,
-        row.name,
-        row.priority,
-        row.adjust_bp,
-        row.starts_at,
-        row.ends_at,
-        row.query,
-        floor,
-        row.enabled,
-        row.floor_cost_bp,
-        row.keep_never_lower or False,
-    )
+    return Sale(**from_row(row, SALE_COLUMNS) | {"keep_never_lower": row.keep_never_lower or False})
 
 
 async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
@@ -107,28 +98,5 @@ async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     )
 
 
-def _units_or_none(amount: Decimal | None) -> int | None:
-    return None if amount is None else to_units(amount)
-
-
 def seller_pricing(account: Account) -> SellerPricing:
-    return msgspec.convert(
-        {
-            "direct_minimum": to_units(account.direct_minimum),
-            "direct_program": account.direct_program,
-            "default_rule_enabled": account.default_rule_enabled,
-            "minimum_move": to_units(account.minimum_move),
-            "minimum_cap_step": to_units(account.minimum_cap_step),
-            "max_age_hours": account.max_age_hours,
-            "fee_level": account.fee_level,
-            "automatic_pricing_paused": account.automatic_pricing_paused,
-            "hard_floor": _units_or_none(account.hard_floor),
-            "repricing_scope": account.repricing_scope,
-            "shipping_adder": _units_or_none(account.shipping_adder),
-            "tracking_threshold": to_units(account.tracking_threshold),
-            "review_up_bp": account.review_up_bp,
-            "review_down_bp": account.review_down_bp,
-            "review_first_price": account.review_first_price,
-        },
-        SellerPricing,
-    )
+    return msgspec.convert(from_row(account, SETTINGS), SellerPricing)

@@ -5,8 +5,9 @@ their fields: a write of such data is a write of prices. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
+from cardsync.platform.declared_fields import declared
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.stock.search.fields import QueryError
@@ -51,13 +52,7 @@ OF_THINGS: Final[Mapping[str, Data]] = {
     "cost": "costs",
 }
 # The fields of a rule that ask more than its own numbers; sources are looked at by their names.
-OF_RULES: Final[Mapping[str, tuple[Data, ...]]] = {
-    "floor_cost_bp": ("costs",),
-    "stale": ("orders",),
-    "velocity_boost_enabled": ("orders",),
-    "market_gate": ("market", "products"),
-    "undercut_up_bp": ("market", "products"),
-}
+OF_RULES: Final = {each.name: each.field.uses for each in declared(Rule) if each.field.uses}
 _ANCHOR: Final[tuple[Data, ...]] = ("market", "products")
 
 
@@ -94,6 +89,6 @@ def _asked_by_rule(rule: Rule) -> Iterator[Data]:
         value = getattr(rule, field)
         # A floor of 0 above the cost is one.
         if value is not None and value is not False:
-            yield from asked
+            yield from cast("tuple[Data, ...]", asked)
     if "sales_anchor" in rule.sources:
         yield from _ANCHOR

@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform.limits import DEFAULT_PRIORITY
-from cardsync.prices.engine.rules import PRESETS, Rule
+from cardsync.prices.engine.preset_rules import PRESETS
+from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs.cards_to_price import Stock, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.prices.models import PricingRule

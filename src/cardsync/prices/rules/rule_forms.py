@@ -7,13 +7,16 @@ A form has no fields for the market gate: it leaves that as it is, and the text 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from cardsync.platform import errors, money
+from cardsync.platform.declared_fields import VALUE, Declared, declared, filled, is_part
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent
+from cardsync.prices.engine.rules import Cap, ReviewLimits, Rule, SmallCap, Stale
 
 RuleJson = Mapping[str, Any]
 SOURCES: Final = {
@@ -35,9 +38,16 @@ SIDES: Final = {"under": "below", "above": "above"}
 MODES: Final = {"clamp": "stops at the limit", "hold": "keeps the old price"}
 # The names of a cap by its period.
 CAPS: Final = {"sync": "cap per sync", "day": "daily cap", "week": "weekly cap"}
-_FLAGS: Final = ("never_lower", "velocity_boost_enabled", "fee_gap_adjustment")
-_AMOUNTS: Final = ("floor", "ceiling")
-_STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
+# These fields' sentences come after that of the cap, in this order.
+_LATER: Final = (
+    "velocity_boost_enabled",
+    "undercut_up_bp",
+    "market_gate",
+    "fee_gap_adjustment",
+    "review",
+    "holdout_bp",
+    "rounding",
+)
 # Neither the form nor the text sets these fields: they have buttons of their own.
 _APART: Final = frozenset({"id", "priority", "enabled", "state"})
 
@@ -63,9 +73,31 @@ def changed_sentences(before: RuleJson, after: RuleJson) -> Changed:
 def _sentences(rule: RuleJson) -> list[str]:
     query = rule.get("query")
     which = f"Cards that match {query}" if query else "All cards"
+    fields = sorted(declared(Rule), key=lambda one: ("", *_LATER).index(_later(one.name)))
+    limits = [text for one in fields for text in _said(one, rule.get(one.name))]
     if rule.get("guard"):
-        return [f"{which}, whichever rule prices them:", *_bounds(rule), *_capped(rule)]
-    return [f"{which}: {_asked(rule)}.", *_bounds(rule), *_limits(rule)]
+        return [f"{which}, whichever rule prices them:", *limits]
+    return [f"{which}: {_asked(rule)}.", *limits]
+
+
+def _later(name: str) -> str:
+    return name if name in _LATER else ""
+
+
+def _said(each: Declared, value: Any) -> list[str]:
+    """Return the sentences of a field's value."""
+    if value is None or value is False:
+        return []
+    if own := _OWN_SENTENCES.get(each.name):
+        return own(value)
+    count = each.field.says.count(VALUE)
+    values = [(one, value[one.name]) for one in declared(each.type)] if is_part(each.type) else []
+    shown = [_in_words(*one) for one in (values or [(each, value)])[:count]]
+    return [filled(each.field.says, shown)] if each.field.says else []
+
+
+def _in_words(each: Declared, value: Any) -> str:
+    return percent(value) if each.is_percent else str(value)
 
 
 def _asked(rule: RuleJson) -> str:
@@ -80,67 +112,35 @@ def _asked(rule: RuleJson) -> str:
     return f"{text} (if unavailable, {', then '.join(others)})" if others else text
 
 
-def _bounds(rule: RuleJson) -> list[str]:
+def _above_cost(bp: int) -> list[str]:
+    side = "plus" if bp >= 0 else "minus"
+    return [f"Never below cost {side} {percent(abs(bp))}." if bp else "Never below cost."]
+
+
+def _capped(cap: RuleJson) -> list[str]:
     sentences = []
-    if rule.get("floor") is not None:
-        sentences.append(f"Never below ${rule['floor']}.")
-    if (bp := rule.get("floor_cost_bp")) is not None:
-        side = "plus" if bp >= 0 else "minus"
-        sentences.append(
-            f"Never below cost {side} {percent(abs(bp))}." if bp else "Never below cost."
+    if ways := _ways(cap):
+        more = (
+            "bigger changes keep the old price"
+            if cap["mode"] == "hold"
+            else "bigger changes stop at the limit"
         )
-    if rule.get("ceiling") is not None:
-        sentences.append(f"Never above ${rule['ceiling']}.")
-    if rule.get("never_lower"):
-        sentences.append("Prices are never lowered.")
-    if (stale := rule.get("stale")) is not None:
+        sentences.append(f"Prices move at most {ways} per {PERIODS[cap['period']]}; {more}.")
+    if (small := cap.get("small")) is not None:
         sentences.append(
-            f"After {stale['after_days']} days without a sale, prices drop"
-            f" {percent(stale['step_bp'])} every {stale['every_days']} days,"
-            f" at most {percent(stale['limit_bp'])}."
+            f"Cards below ${small['below']} move at most {_ways(small)} per"
+            f" {PERIODS[cap['period']]}."
         )
     return sentences
 
 
-def _capped(rule: RuleJson) -> list[str]:
-    sentences = []
-    if (cap := rule.get("cap")) is not None:
-        if ways := _ways(cap):
-            more = (
-                "bigger changes keep the old price"
-                if cap["mode"] == "hold"
-                else "bigger changes stop at the limit"
-            )
-            sentences.append(f"Prices move at most {ways} per {PERIODS[cap['period']]}; {more}.")
-        if (small := cap.get("small")) is not None:
-            sentences.append(
-                f"Cards below ${small['below']} move at most {_ways(small)} per"
-                f" {PERIODS[cap['period']]}."
-            )
-    return sentences
+def _undercut(bp: int) -> list[str]:
+    under = f"{percent(bp)} below it" if bp else "its price"
+    return [f"If the lowest listing is higher, prices go up to {under}."]
 
 
-def _limits(rule: RuleJson) -> list[str]:
-    sentences = _capped(rule)
-    if rule.get("velocity_boost_enabled"):
-        sentences.append("Cards that sell fast are priced higher.")
-    if (up := rule.get("undercut_up_bp")) is not None:
-        under = f"{percent(up)} below it" if up else "its price"
-        sentences.append(f"If the lowest listing is higher, prices go up to {under}.")
-    if rule.get("market_gate") is not None:
-        sentences.append("The lowest listing is undercut only if enough copies sell.")
-    if rule.get("fee_gap_adjustment"):
-        sentences.append("Prices skip amounts where a higher fee would pay you less.")
-    if (review := rule.get("review")) is not None:
-        sentences.append(_reviewed(review))
-    if (held := rule.get("holdout_bp")) is not None:
-        sentences.append(
-            f"{percent(held)} of cards, picked every 30 days, keep their old price as a control"
-            " group."
-        )
-    if rule["rounding"] != "cent":
-        sentences.append(f"Prices are rounded {ROUNDINGS[rule['rounding']]}.")
-    return sentences
+def _rounded(rounding: str) -> list[str]:
+    return [] if rounding == "cent" else [f"Prices are rounded {ROUNDINGS[rounding]}."]
 
 
 def _ways(limits: RuleJson) -> str:
@@ -167,7 +167,7 @@ def _limit(limits: RuleJson) -> str:
     return percent(up) if up is not None and up == down else _ways(limits)
 
 
-def _reviewed(review: RuleJson) -> str:
+def _reviewed(review: RuleJson) -> list[str]:
     ways = [
         f"{word} over {percent(review[name])}"
         for name, word in (("up_bp", "increases"), ("down_bp", "drops"))
@@ -175,9 +175,18 @@ def _reviewed(review: RuleJson) -> str:
     ]
     ways += ["first prices"] if review["first_price"] else []
     if not ways:
-        return "No price needs your approval."
+        return ["No price needs your approval."]
     said = " and ".join(ways)
-    return f"{said[0].upper()}{said[1:]} need your approval."
+    return [f"{said[0].upper()}{said[1:]} need your approval."]
+
+
+_OWN_SENTENCES: Final[Mapping[str, Callable[[Any], list[str]]]] = {
+    "floor_cost_bp": _above_cost,
+    "cap": _capped,
+    "undercut_up_bp": _undercut,
+    "review": _reviewed,
+    "rounding": _rounded,
+}
 
 
 def percent_field(bp: int) -> str:
@@ -213,41 +222,95 @@ def read_text(text: str) -> dict[str, Any]:
     return body
 
 
+class Input(NamedTuple):
+    """An input of the form."""
+
+    name: str
+    label: str
+    of: Declared
+
+    @property
+    def size(self) -> int:
+        return 6 if self.of.field.money else 3
+
+    @property
+    def mode(self) -> str:
+        return "decimal" if self.of.field.money or self.of.is_percent else "numeric"
+
+
+class Line(NamedTuple):
+    """A line of the form: texts, each before an input but the last, and a hint below."""
+
+    parts: list[tuple[str, Input | None]]
+    hint: str
+
+
+def _inputs(each: Declared, prefix: str = "") -> list[Input]:
+    """Return the inputs of a field; a part has those of its fields."""
+    if is_part(each.type):
+        inner = declared(each.type)
+        return [one for field in inner for one in _inputs(field, f"{each.form_name}_")]
+    label = each.field.label
+    return [Input(prefix + each.form_name, label, each)] if label else []
+
+
+INPUTS: Final = {one.name: one for each in declared(Rule) for one in _inputs(each)}
+
+
+def inputs_of(section: str) -> list[Input]:
+    """Return the inputs of a section of the form."""
+    fields = [each for each in declared(Rule) if each.field.section == section]
+    return [one for each in fields for one in _inputs(each)]
+
+
+def lines_of(section: str, *, guard: bool) -> list[Line]:
+    """Return the lines of a section of the form."""
+    lines = []
+    for each in declared(Rule):
+        own = each.field
+        if own.section == section and own.line and (own.guard or not guard):
+            inputs = [*_inputs(each), *(INPUTS[name] for name in own.beside), None]
+            parts = zip(own.line.split(VALUE), inputs, strict=True)
+            lines.append(Line(list(parts), own.hint))
+    return lines
+
+
+def ticks_of(section: str, *, guard: bool) -> list[Input]:
+    """Return the checkboxes of a section of the form."""
+    inputs = [one for one in inputs_of(section) if one.of.type is bool]
+    return [one for one in inputs if one.of.field.guard or not guard]
+
+
 def form_of(rule: RuleJson) -> dict[str, str]:
     """Return the texts of the form's fields."""
-    cap: RuleJson = rule.get("cap") or {}
-    small: RuleJson = cap.get("small") or {}
-    stale: RuleJson = rule.get("stale") or {}
-    review: RuleJson = rule.get("review") or {}
-    texts = {name: str(rule.get(name) or "") for name in ("name", "query", *_AMOUNTS)}
-    texts |= {name: "true" if rule.get(name) else "" for name in _FLAGS}
-    texts |= {
-        "price_source": rule["price_source"],
-        "rounding": rule["rounding"],
+    texts = {name: str(rule.get(name) or "") for name in ("name", "query")}
+    for each in declared(Rule):
+        texts |= _texts(each, rule.get(each.name))
+    return texts | {
         "fallback_sources": ", ".join(rule["fallback_sources"]),
         "percent": percent_field(abs(rule["adjust_bp"])),
         "side": "under" if rule["adjust_bp"] < 0 else "above",
-        "undercut_up": _percent_or_none(rule.get("undercut_up_bp")),
-        "floor_cost": _percent_or_none(rule.get("floor_cost_bp")),
-        "holdout": _percent_or_none(rule.get("holdout_bp")),
-        "review_up": _percent_or_none(review.get("up_bp")),
-        "review_down": _percent_or_none(review.get("down_bp")),
-        "review_first": "true" if review.get("first_price") else "",
         "review_own": "true" if rule.get("review") is not None else "",
-        "adjust_amount": rule["adjust_amount"] if Decimal(rule["adjust_amount"]) else "",
-        "cap_up": _percent_or_none(cap.get("up_bp")),
-        "cap_down": _percent_or_none(cap.get("down_bp")),
-        "cap_period": cap.get("period", "day"),
-        "cap_mode": cap.get("mode", "clamp"),
-        "small_below": small.get("below", ""),
-        "small_up": _percent_or_none(small.get("up_bp")),
-        "small_down": _percent_or_none(small.get("down_bp")),
     }
-    for name in _STALE:
-        value = stale.get(name)
-        key = f"stale_{name.removesuffix('_bp')}"
-        texts[key] = _percent_or_none(value) if name.endswith("_bp") else _text(value)
+
+
+def _texts(each: Declared, value: Any, prefix: str = "") -> dict[str, str]:
+    if not is_part(each.type):
+        return {one.name: _text(each, value) for one in _inputs(each, prefix)}
+    texts: dict[str, str] = {}
+    for one in declared(each.type):
+        default = None if one.default is MISSING else one.default
+        texts |= _texts(one, (value or {}).get(one.name, default), f"{each.form_name}_")
     return texts
+
+
+def _text(each: Declared, value: Any) -> str:
+    # A number of its own that is 0 does nothing.
+    if value is None or (each.field.money and not each.nullable and not Decimal(value)):
+        return ""
+    if each.type is bool:
+        return "true" if value else ""
+    return percent_field(value) if each.is_percent else str(value)
 
 
 def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
@@ -255,87 +318,94 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
 
     Raises InvalidRule, naming the field.
     """
+    guard = bool(was.get("guard"))
     body: dict[str, Any] = {name: texts.get(name, "") for name in ("name", "query")}
-    body |= {name: texts.get(name, "") == "true" for name in _FLAGS}
-    body |= {name: texts.get(name) or None for name in _AMOUNTS}
-    if was.get("guard"):
-        return {
-            "guard": True,
-            **{name: body[name] for name in ("name", "query", "never_lower", *_AMOUNTS)},
-            "floor_cost_bp": _percent(texts, "floor_cost"),
-            "cap": _cap({name: texts.get(name, "") for name in ("cap_up", "cap_down")}, None),
-        }
-    listed = texts.get("fallback_sources", "").replace(",", " ").split()
-    return body | {
-        "price_source": texts.get("price_source", ""),
-        "rounding": texts.get("rounding", ""),
-        "fallback_sources": listed,
-        "adjust_bp": _adjusted(texts),
-        "adjust_amount": texts.get("adjust_amount") or "0",
-        "undercut_up_bp": _percent(texts, "undercut_up"),
-        "floor_cost_bp": _percent(texts, "floor_cost"),
-        "review": _review(texts),
-        "holdout_bp": _percent(texts, "holdout"),
-        "cap": _cap(texts, was.get("cap")),
-        "stale": _stale(texts),
+    for each in declared(Rule):
+        if each.field.guard or not guard:
+            if not guard and (own := _READERS.get(each.name)):
+                body[each.name] = own(texts, was.get(each.name))
+            elif each.field.label:
+                body[each.name] = _read(each, texts, each.form_name, "")
+    if guard:
+        cap = _cap({name: texts.get(name, "") for name in ("cap_up", "cap_down")}, None)
+        return body | {"guard": True, "cap": cap}
+    return body
+
+
+def _read(each: Declared, texts: Mapping[str, str], key: str, default: Any) -> Any:
+    text = texts.get(key)
+    if each.type is bool:
+        return text == "true"
+    if each.field.money:
+        return text or (None if each.nullable else "0")
+    if each.type is not int:
+        return default if text is None else text
+    if not text:
+        return None
+    return read_percent(text, key) if each.is_percent else _whole(text, key)
+
+
+def _part(thing: Any, prefix: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of a part's fields that have inputs."""
+    return {
+        each.name: _read(each, texts, f"{prefix}_{each.form_name}", each.default)
+        for each in declared(thing)
+        if each.field.label
     }
 
 
-def _adjusted(texts: Mapping[str, str]) -> int:
+def _fallbacks(texts: Mapping[str, str], was: Any) -> list[str]:
+    return texts.get("fallback_sources", "").replace(",", " ").split()
+
+
+def _adjusted(texts: Mapping[str, str], was: Any) -> int:
     """Return the basis points; a number without a side, or with a sign, determines the side."""
     points = read_percent(texts.get("percent") or "0", "percent")
     return -points if texts.get("side") == "under" and points > 0 else points
 
 
-def _review(texts: Mapping[str, str]) -> dict[str, Any] | None:
+def _review(texts: Mapping[str, str], was: Any) -> dict[str, Any] | None:
     """Return the rule's own review limits, None if the seller-wide ones are in force."""
-    if texts.get("review_own") != "true":
-        return None
-    up, down = _percent(texts, "review_up"), _percent(texts, "review_down")
-    return {"up_bp": up, "down_bp": down, "first_price": texts.get("review_first") == "true"}
+    return _part(ReviewLimits, "review", texts) if texts.get("review_own") == "true" else None
 
 
 def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | None:
-    up, down = _percent(texts, "cap_up"), _percent(texts, "cap_down")
+    cap = _part(Cap, "cap", texts)
     small = _small(texts) if "small_below" in texts else was.get("small") if was else None
-    if up is None and down is None and small is None:
+    if cap["up_bp"] is None and cap["down_bp"] is None and small is None:
         return None
-    return {
-        "up_bp": up,
-        "down_bp": down,
-        "period": texts.get("cap_period", "day"),
-        "mode": texts.get("cap_mode", "clamp"),
-        "small": small,
-    }
+    return cap | {"small": small}
 
 
 def _small(texts: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the limits of cheap cards, None if they have none of their own."""
-    up, down = _percent(texts, "small_up"), _percent(texts, "small_down")
-    if not texts["small_below"]:
-        if up is None and down is None:
-            return None
-        raise errors.InvalidRule("small_below: is required when cheap cards have their own limits")
-    return {"below": texts["small_below"], "up_bp": up, "down_bp": down}
-
-
-def _stale(texts: Mapping[str, str]) -> dict[str, Any] | None:
-    keys = {name: f"stale_{name.removesuffix('_bp')}" for name in _STALE}
-    if not any(texts.get(key) for key in keys.values()):
+    small = _part(SmallCap, "small", texts)
+    if texts["small_below"]:
+        return small
+    if small["up_bp"] is None and small["down_bp"] is None:
         return None
-    for key in keys.values():
+    raise errors.InvalidRule("small_below: is required when cheap cards have their own limits")
+
+
+def _stale(texts: Mapping[str, str], was: Any) -> dict[str, Any] | None:
+    keys = [f"stale_{each.form_name}" for each in declared(Stale)]
+    if not any(texts.get(key) for key in keys):
+        return None
+    for key in keys:
         if not texts.get(key):
             raise errors.InvalidRule(
                 f"{key}: is required when the other price drop fields are filled in"
             )
-    return {
-        name: read_percent(texts[key], key) if name.endswith("_bp") else _whole(texts[key], key)
-        for name, key in keys.items()
-    }
+    return _part(Stale, "stale", texts)
 
 
-def _percent(texts: Mapping[str, str], field: str) -> int | None:
-    return read_percent(texts[field], field) if texts.get(field) else None
+_READERS: Final[Mapping[str, Callable[[Mapping[str, str], Any], Any]]] = {
+    "fallback_sources": _fallbacks,
+    "adjust_bp": _adjusted,
+    "stale": _stale,
+    "cap": _cap,
+    "review": _review,
+}
 
 
 def read_percent(text: str, field: str) -> int:
@@ -351,11 +421,3 @@ def _whole(text: str, field: str) -> int:
     if number is None:
         raise errors.InvalidRule(f"{field}: must be a whole number")
     return number
-
-
-def _percent_or_none(bp: int | None) -> str:
-    return "" if bp is None else percent_field(bp)
-
-
-def _text(value: int | None) -> str:
-    return "" if value is None else str(value)

@@ -23,7 +23,8 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
-from cardsync.prices.engine.rules import InvalidRule, Rule, preset_rule
+from cardsync.prices.engine.preset_rules import preset_rule
+from cardsync.prices.engine.rules import InvalidRule, Rule
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import all_rows, one_row, row_of, rule_of

@@ -20,19 +20,25 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
-from cardsync.platform.money import UNITS_PER_CENT, dollars, from_units, to_units
+from cardsync.platform.declared_fields import Money, to_row
+from cardsync.platform.money import UNITS_PER_CENT, dollars, to_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.retarget import retarget
 from cardsync.prices.decisions.sold_on_sale import sold_on_sale
-from cardsync.prices.engine.rules import InvalidRule, Sale
+from cardsync.prices.engine.rules import InvalidRule, Sale, SellerPricing
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_file import (
-    MONEY_SETTINGS,
     NO_PRICING,
     SettingFields,
 )
 from cardsync.prices.inputs.rule_queries import need_readable
-from cardsync.prices.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
+from cardsync.prices.inputs.rule_rows import (
+    SALE_COLUMNS,
+    all_rows,
+    one_row,
+    sale_of,
+    seller_pricing,
+)
 from cardsync.prices.limits import RULE_PRIORITY, SALES
 from cardsync.prices.models import PricingSale
 from cardsync.prices.rules.pin_many import still_applied
@@ -69,7 +75,7 @@ async def shown_sales(
 
 
 class PinFields(msgspec.Struct, forbid_unknown_fields=True):
-    price: rule_json.Money | UnsetType = UNSET
+    price: Money | UnsetType = UNSET
     """The price that rules leave alone, in USD"""
 
 
@@ -183,20 +189,8 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
 
 
 def _columns(sale: Sale) -> dict[str, Any]:
-    names = (
-        "name",
-        "priority",
-        "enabled",
-        "query",
-        "adjust_bp",
-        "starts_at",
-        "ends_at",
-        "floor_cost_bp",
-    )
-    return {name: getattr(sale, name) for name in names} | {
-        "floor": None if sale.floor is None else from_units(sale.floor),
-        "keep_never_lower": sale.keep_never_lower or None,
-    }
+    values = {name: getattr(sale, name) for name in SALE_COLUMNS if name != "id"}
+    return to_row(Sale, values | {"keep_never_lower": sale.keep_never_lower or None})
 
 
 async def settings_of(session: AsyncSession, caller: Caller) -> Account:
@@ -223,9 +217,8 @@ async def change_settings(
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e
     was = plain_settings(account, values)
-    for name, value in values.items():
-        amount = name in MONEY_SETTINGS and value is not None
-        setattr(account, name, from_units(value) if amount else value)
+    for name, value in to_row(SellerPricing, values).items():
+        setattr(account, name, value)
     if "fee_level" in values:
         await mark_days(session, caller.seller_id)
     if values:

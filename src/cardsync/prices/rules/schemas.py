@@ -5,96 +5,41 @@ rows. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.platform import clock
+from cardsync.platform import clock, declared_fields
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.kit.struct_rows import Reads, ReadsFor, struct_of
-from cardsync.platform.money import dollars, dollars_or_none, usd
+from cardsync.platform.money import usd
 from cardsync.prices.decisions.sold_on_sale import SoldOnSale
-from cardsync.prices.engine.rules import (
-    CapMode,
-    CapPeriod,
-    FeeLevel,
-    PriceSource,
-    RepricingScope,
-    Rounding,
-    RuleState,
-)
+from cardsync.prices.engine.rules import Rule, SellerPricing
 from cardsync.prices.inputs import rule_json
-from cardsync.prices.inputs.rule_file import RecommendationMode
+from cardsync.prices.inputs.rule_file import SET_APART, SETTING_NAMES, RecommendationMode
 from cardsync.prices.inputs.rule_rows import rule_of, sale_of, seller_pricing
 from cardsync.prices.models import PricingRule, PricingSale
 from cardsync.prices.rule_tests.schemas import RuleTestVerdict
 from cardsync.prices.rules.rule_warnings import Warnings
 
+if TYPE_CHECKING:
 
-class StaleCuts(msgspec.Struct):
-    after_days: int
-    step_bp: int
-    every_days: int
-    limit_bp: int
+    class _Rule(msgspec.Struct):
+        id: int
+        name: str
 
-
-class SmallLimits(msgspec.Struct):
-    below: str
-    up_bp: int | None
-    down_bp: int | None
+    _Settings: TypeAlias = msgspec.Struct
+else:
+    _Rule = declared_fields.answer_struct("_Rule", Rule, "guard", "broken")
+    _Settings = declared_fields.answer_struct("_Settings", SellerPricing, *SET_APART)
 
 
-class CapLimits(msgspec.Struct):
-    up_bp: int | None
-    down_bp: int | None
-    period: CapPeriod
-    mode: CapMode
-    small: SmallLimits | None
-
-
-class Gate(msgspec.Struct):
-    min_listings: int
-    min_sales_30d: int
-    max_age_hours: int
-    undercut_bp: int
-
-
-class Review(msgspec.Struct):
-    up_bp: int | None
-    down_bp: int | None
-    first_price: bool
-
-
-class PricingRuleShown(msgspec.Struct, omit_defaults=True, kw_only=True):
+class PricingRuleShown(_Rule, omit_defaults=True, kw_only=True):
     """Money is in dollars, percentages are whole basis points. Only a guard has `guard`."""
 
-    id: int
-    name: str
-    priority: int
-    enabled: bool
-    state: RuleState
-    """draft or published"""
-    query: str
-    price_source: PriceSource
-    fallback_sources: list[PriceSource]
-    adjust_bp: int
-    adjust_amount: str
-    floor: str | None
-    floor_cost_bp: int | None
-    ceiling: str | None
-    never_lower: bool
-    stale: StaleCuts | None
-    velocity_boost_enabled: bool
-    cap: CapLimits | None
-    market_gate: Gate | None
-    undercut_up_bp: int | None
-    fee_gap_adjustment: bool
-    rounding: Rounding
-    review: Review | None
-    holdout_bp: int | None
     created_at: str
     updated_at: str
     warnings: list[str]
@@ -162,21 +107,8 @@ class SaleList(msgspec.Struct):
     sales: list[SaleShown]
 
 
-class PricingSettings(msgspec.Struct):
-    direct_minimum: str
-    direct_program: bool
-    default_rule_enabled: bool
-    minimum_move: str
-    minimum_cap_step: str
+class PricingSettings(_Settings):
     attribution_logging: bool
-    max_age_hours: int
-    fee_level: FeeLevel
-    hard_floor: str | None
-    repricing_scope: RepricingScope
-    shipping_adder: str | None
-    review_up_bp: int | None
-    review_down_bp: int | None
-    review_first_price: bool
     recommendations: RecommendationMode
 
 
@@ -219,21 +151,7 @@ def sale_bodies(
 
 
 def settings_body(account: Account) -> PricingSettings:
-    pricing = seller_pricing(account)
-    return PricingSettings(
-        dollars(pricing.direct_minimum),
-        account.direct_program,
-        account.default_rule_enabled,
-        dollars(pricing.minimum_move),
-        dollars(pricing.minimum_cap_step),
-        account.attribution_logging,
-        account.max_age_hours,
-        pricing.fee_level,
-        dollars_or_none(pricing.hard_floor),
-        pricing.repricing_scope,
-        dollars_or_none(pricing.shipping_adder),
-        pricing.review_up_bp,
-        pricing.review_down_bp,
-        pricing.review_first_price,
-        account.recommendations,  # type: ignore[arg-type]
-    )
+    pricing = declared_fields.to_json(seller_pricing(account))
+    own = {name: pricing[name] for name in SETTING_NAMES}
+    own |= {name: getattr(account, name) for name in ("attribution_logging", "recommendations")}
+    return PricingSettings(**own)

@@ -20,7 +20,7 @@ from cardsync.platform.database.row_images import Image, RowImages
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
-from cardsync.prices.inputs.rule_rows import all_rows
+from cardsync.prices.inputs.rule_rows import SALE_COLUMNS, all_rows
 from cardsync.prices.limits import SALES
 from cardsync.prices.models import PricingSale
 from cardsync.prices.rules.undo_rules import changed_since, need_query
@@ -29,19 +29,7 @@ from cardsync.sales.lots.profit_by_day import mark_days
 
 SALE: Final = "pricing.sale"
 SETTINGS: Final = "pricing.settings"
-IMAGES: Final = RowImages(
-    PricingSale,
-    "name",
-    "priority",
-    "enabled",
-    "query",
-    "adjust_bp",
-    "starts_at",
-    "ends_at",
-    "floor",
-    "floor_cost_bp",
-    "keep_never_lower",
-)
+IMAGES: Final = RowImages(PricingSale, *(name for name in SALE_COLUMNS if name != "id"))
 
 
 def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:

@@ -1,0 +1,279 @@
+"""Declares each field of a thing once, at an attribute of its frozen dataclass: its bounds, its
+shapes in bodies and in answers, and its words in forms and sentences are made from there. Pure.
+
+A declared attribute is `Annotated[int | None, Field(…)]`. In a text `…` is a value or an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import get_type_hints as hints_of
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from cardsync.platform.clock import read_moment, rfc3339
+from cardsync.platform.described import WORDS_OF_FIELDS, Dollars, Like
+from cardsync.platform.money import dollars, from_units, read_amount, to_units
+from cardsync.platform.read_json import ReadBy, given_fields
+
+VALUE: Final = "…"
+
+
+def _money(value: Any) -> int:
+    """Return ten-thousandths of a dollar, read from a decimal string or a JSON number."""
+    return to_units(read_amount(value))
+
+
+def _time(value: Any) -> datetime:
+    moment = read_moment(value) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("must be a time like 2026-11-21T08:00:00Z")
+    return moment
+
+
+Money = ReadBy[int, _money, Like(Dollars)]
+Time = ReadBy[datetime, _time, Like(datetime)]
+Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": "a whole number"})]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field's declaration.
+
+    `money` is in ten-thousandths of a dollar. `body` and `answer` are its types on the wire where
+    its own type does not say them, `parts` the names of the structs of an inner thing, and `api`
+    the words of the documents. `label` names its input in a form, which `line` and `hint` surround
+    in a `section`; a line holds the inputs of `beside`, too. `says` is its sentence, `uses` names
+    the data that it needs, and a guard has no field whose `guard` is False.
+    """
+
+    least: int | None = None
+    most: int | None = None
+    money: bool = False
+    body: Any = None
+    answer: Any = None
+    parts: tuple[str, str] = ("", "")
+    json: str = ""
+    api: str = ""
+    form: str = ""
+    section: str = ""
+    label: str = ""
+    line: str = ""
+    beside: tuple[str, ...] = ()
+    hint: str = ""
+    says: str = ""
+    uses: tuple[str, ...] = ()
+    guard: bool = True
+
+
+_UNDECLARED: Final = Field()
+
+
+class Declared(NamedTuple):
+    """An attribute of a thing: `type` is without None, which `nullable` allows."""
+
+    name: str
+    type: Any
+    nullable: bool
+    default: Any
+    field: Field
+
+    @property
+    def json_name(self) -> str:
+        return self.field.json or self.name
+
+    @property
+    def form_name(self) -> str:
+        return self.field.form or self.name.removesuffix("_bp")
+
+    @property
+    def is_percent(self) -> bool:
+        return self.name.endswith("_bp")
+
+
+def is_part(kind: Any) -> bool:
+    """Return whether values of this type are things with fields of their own."""
+    return is_dataclass(kind)
+
+
+@cache
+def declared(thing: type) -> tuple[Declared, ...]:
+    """Return the attributes of a thing, in their order."""
+    hints = hints_of(thing, include_extras=True)
+    return tuple(_declared(each, hints[each.name]) for each in fields(thing))
+
+
+def _declared(attribute: Any, hint: Any) -> Declared:
+    own = _UNDECLARED
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        own = next((one for one in notes if isinstance(one, Field)), own)
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    [kind] = [one for one in kinds if one is not type(None)]
+    return Declared(attribute.name, kind, len(kinds) > 1, attribute.default, own)
+
+
+def refusal(thing: Any) -> tuple[str, str] | None:
+    """Return the first field of a thing whose value is outside its bounds, and the reason."""
+    for each in declared(thing.__class__):
+        value = getattr(thing, each.name)
+        if value is not None and (why := _refused(each, value)):
+            return each.name, why
+    return None
+
+
+def _refused(each: Declared, value: Any) -> str:
+    kind, values = each.type, [value]
+    if get_origin(kind) is tuple:
+        kind, values = get_args(kind)[0], value
+    if get_origin(kind) is Literal:
+        names = get_args(kind)
+        return "" if all(one in names for one in values) else f"must be one of {', '.join(names)}"
+    least, most = each.field.least, each.field.most
+    if least is None or (value >= least and (most is None or value <= most)):
+        return ""
+    if most is None:
+        return "must not be negative"
+    # A seller who wrote dollars gets the answer in dollars.
+    low, high = (_amount(one) if each.field.money else one for one in (least, most))
+    return f"must be between {low} and {high}"
+
+
+def _amount(units: int) -> str:
+    return f"-{dollars(-units)}" if units < 0 else dollars(units)
+
+
+# The thing that a struct of a body is made into.
+_THINGS: Final[dict[type, type]] = {}
+
+
+def body_struct(name: str, thing: type, *without: str) -> Any:
+    """Return the struct of a body that changes the thing: each of its fields may be left out."""
+    shapes = [
+        (each.name, _body(each) | UnsetType, UNSET)
+        for each in declared(thing)
+        if each.name not in without
+    ]
+    return _struct(name, thing, shapes)
+
+
+@cache
+def answer_struct(name: str, thing: type, *without: str) -> Any:
+    """Return the struct of an answer that shows the thing."""
+    shapes = [(each.name, _answer(each)) for each in declared(thing) if each.name not in without]
+    return _struct(name, thing, shapes)
+
+
+@cache
+def _body_part(name: str, thing: type) -> Any:
+    shapes = [
+        (each.name, _body(each), *(() if each.default is MISSING else (each.default,)))
+        for each in declared(thing)
+    ]
+    _THINGS[struct := _struct(name, thing, shapes, forbid_unknown_fields=True)] = thing
+    return struct
+
+
+def _struct(name: str, thing: type, shapes: list[Any], **config: Any) -> type[msgspec.Struct]:
+    own = {each.name: each.field for each in declared(thing)}
+    api = {name: one.api for name, one in own.items() if one.api}
+    return msgspec.defstruct(
+        name,
+        shapes,
+        namespace={WORDS_OF_FIELDS: api},
+        rename={name: one.json for name, one in own.items() if one.json},
+        kw_only=True,
+        **config,
+    )
+
+
+def _body(each: Declared) -> Any:
+    kind = each.field.body or _body_type(each.type, each.field)
+    return kind | None if each.nullable else kind
+
+
+def _body_type(kind: Any, own: Field) -> Any:
+    if own.money:
+        return Money
+    if is_part(kind):
+        return _body_part(own.parts[0], kind)
+    if get_origin(kind) is tuple and is_part(get_args(kind)[0]):
+        inner: Any = _body_part(own.parts[0], get_args(kind)[0])
+        return list[inner]
+    return {int: Whole, datetime: Time}.get(kind, kind)
+
+
+def _answer(each: Declared) -> Any:
+    kind = each.field.answer or _answer_type(each.type, each.field)
+    return kind | None if each.nullable else kind
+
+
+def _answer_type(kind: Any, own: Field) -> Any:
+    if is_part(kind):
+        return answer_struct(own.parts[1], kind)
+    if get_origin(kind) is tuple:
+        inner: Any = _answer_type(get_args(kind)[0], own)
+        return list[inner]
+    return str if own.money or kind is datetime else kind
+
+
+def values_of(body: msgspec.Struct) -> dict[str, Any]:
+    """Return the values that a body names, as the thing has them."""
+    return {name: _of_body(value) for name, value in given_fields(body).items()}
+
+
+def _of_body(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_of_body(one) for one in value)
+    if isinstance(value, dict):
+        return tuple(value.items())
+    thing = _THINGS.get(type(value))
+    return value if thing is None else thing(**values_of(value))
+
+
+def to_json(thing: Any) -> dict[str, Any]:
+    """Return the thing in its form on the wire; this is the inverse of reading it."""
+    return {
+        each.json_name: _json(getattr(thing, each.name), each.field)
+        for each in declared(thing.__class__)
+    }
+
+
+def from_row(row: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return the attributes of a row as the thing has them, money in ten-thousandths."""
+    values = {name: getattr(row, name) for name in names}
+    return {n: to_units(v) if isinstance(v, Decimal) else v for n, v in values.items()}
+
+
+def to_row(thing: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of the thing as the columns of its row have them."""
+    money = {each.name for each in declared(thing) if each.field.money}
+    return {
+        name: from_units(value) if name in money and value is not None else value
+        for name, value in values.items()
+    }
+
+
+def _json(value: Any, own: Field) -> Any:
+    if own.money and value is not None:
+        return _amount(value)
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, tuple):
+        if get_origin(own.answer) is dict:
+            return dict(value)
+        return [_json(one, _UNDECLARED) for one in value]
+    return to_json(value) if is_part(value.__class__) else value
+
+
+def filled(text: str, values: Sequence[str]) -> str:
+    """Put values in the places of a text."""
+    parts = zip(text.split(VALUE), [*values, ""], strict=True)
+    return "".join(before + value for before, value in parts)
