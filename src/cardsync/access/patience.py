@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 SLOWEST_BYTES = 1_000
-"""A body comes at least so fast, in bytes a second."""
+"""The lowest accepted speed of a body, in bytes a second."""
 # Waits for the database end earlier, with their own refusal. All other waits may last this many
 # seconds longer.
 _LATER = 0.25
@@ -40,7 +40,7 @@ def longest(settings: Settings) -> float:
 
 
 POLLED: dict[str, Any] = {_OPTION: _polled}
-"""`opt` of the routes that agents poll: an agent that hears in good time polls again soon."""
+"""`opt` of the routes that agents poll: an agent that gets its answer in time polls again soon."""
 BACKTEST: dict[str, Any] = {_OPTION: longest}
 """`opt` of the route that prices many days in one request."""
 

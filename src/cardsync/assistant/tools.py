@@ -23,7 +23,7 @@ TOOLS_MOST: Final = 20
 # is made only once; a second plan is a new one. The network is not the seller's own.
 DESTROYS: Final = {"lists_delete", "lists_remove_cards", "plans_propose", "recommendations_decide"}
 REPEATS: Final = {"lists_create", "plans_propose"}
-# It was a tool of one operation, which callers mean who name none.
+# It was a tool of one operation: that is the default for callers that name none.
 WAS_ALONE: Final = {"plans_propose"}
 OPEN_WORLD: Final = {"discovery_find_availability"}
 _DETAIL: Final = {

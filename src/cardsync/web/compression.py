@@ -35,9 +35,9 @@ TYPES = {
     b"image/svg+xml",
 }
 LARGEST_PLAIN = 1_000
-"""A body that fits into one packet gains nothing; the answers to agents' polls are such bodies."""
+"""Compressing a body of one packet gains nothing; answers to agents' polls are that small."""
 LARGEST_AT_ONCE = 200_000
-"""A larger body is packed beside the loop: 200 KB take less than a millisecond."""
+"""A larger body is compressed in a thread: 200 KB take less than a millisecond."""
 LONGEST_NAME = 100
 _NAMED = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
 

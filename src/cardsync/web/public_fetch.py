@@ -30,7 +30,7 @@ _PORT: Final = re.compile(r"(?::([0-9]{1,5}))?")
 _DOTS: Final = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
-# The IPv6 range of routed hosts, and its parts that embed an IPv4 address.
+# The IPv6 range of routed hosts; `is_public` excludes its addresses that embed an IPv4 address.
 _UNICAST: Final = ip_network("2000::/3")
 # Statuses that concern the host's state and not the file.
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})

@@ -237,7 +237,7 @@ WITH_JSON_BODY = (
     errors.UnsupportedMediaType,
     errors.InvalidPayload,
 )
-"""Refusals of every route that reads a JSON body."""
+"""Errors of every route that reads a JSON body."""
 
 BEHIND_A_KEY = (
     errors.Unauthorized,
@@ -245,21 +245,21 @@ BEHIND_A_KEY = (
     errors.RateLimited,
     errors.ServiceUnavailable,
 )
-"""Refusals of every route behind an API key."""
+"""Errors of every route behind an API key."""
 
 FOR_AGENTS = (*BEHIND_A_KEY, errors.KeyRequired)
-"""Refusals of every route that takes only keys."""
+"""Errors of every route that takes only keys."""
 
 FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
-"""Refusals of every route that a key or a signed-in member writes with."""
+"""Errors of every route that a key or a signed-in member writes with."""
 
 READ_BY_OWNERS = (*BEHIND_A_KEY, errors.OwnerRequired)
-"""Refusals of every route that a key or a signed-in owner reads."""
+"""Errors of every route that a key or a signed-in owner reads."""
 
 FOR_OWNERS = (*FOR_EITHER, errors.OwnerRequired)
-"""Refusals of every route that a key or a signed-in owner writes with."""
+"""Errors of every route that a key or a signed-in owner writes with."""
 
 FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
-"""Refusals of every route that only a signed-in member writes with. Reads have all of them except
+"""Errors of every route that only a signed-in member writes with. Reads have all of them except
 `csrf_failed`.
 """

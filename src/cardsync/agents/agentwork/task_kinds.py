@@ -40,7 +40,7 @@ ALSO_A_STEP = "refresh_account"
 
 
 def priority_of(kind: str) -> int:
-    """Return the priority of a task: the given one, or that of its kind."""
+    """Return the default priority of a kind's tasks."""
     return _PRIORITY.get(kind, ROUTINE)
 
 
