@@ -106,7 +106,6 @@ from cardsync.stock.shelving import count_routes as counts
 from cardsync.stock.shelving import routes as shelving
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
-from cardsync.web.asked_alike import asked_alike
 from cardsync.web.compression import compressing
 from cardsync.web.described_fields import DescribedFields
 from cardsync.web.fair_threads import FairThreads
@@ -116,6 +115,7 @@ from cardsync.web.openapi import openapi_config
 from cardsync.web.parameters_first import read_parameters_first
 from cardsync.web.public_demo import kept_harmless
 from cardsync.web.public_fetch import Outward
+from cardsync.web.request_forms import unify_requests
 from cardsync.web.security_txt import security_txt
 
 
@@ -391,6 +391,6 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     )
     read_parameters_first(app)
     # Around everything, the router too: an unknown address needs its request id as well.
-    packing = asked_alike(compressing(app.asgi_handler))
+    packing = unify_requests(compressing(app.asgi_handler))
     app.asgi_handler = observing(reading_rests(patient(packing, settings)), settings)
     return app

@@ -20,9 +20,9 @@ import pytest
 from tests.system.processes import CARDS, Server, a_folder, kill, processes_of, until
 
 from builders import a_csv, a_row
-from cardsync.operations import asked_restore
+from cardsync.operations import requested_restore
 from cardsync.operations.processes import embedded
-from cardsync.platform.backups import asked_backup, backup_folder
+from cardsync.platform.backups import backup_folder, requested_backup
 from cardsync.platform.backups.backup_schedule import TOO_OLD
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 from schedule import count
@@ -97,9 +97,9 @@ def test_serve_makes_the_backup_that_a_page_asks_for():
     """Only this one has the process that looks for what pages asked."""
     with a_folder() as folder, Server(folder, DAILY_BACKUPS="true") as server:
         server.admin_seller()
-        assert asked_backup.ask(server.data_dir)
-        assert not asked_backup.ask(server.data_dir)
-        until(lambda: asked_backup.read(server.data_dir) == "offered", "the backup")
+        assert requested_backup.ask(server.data_dir)
+        assert not requested_backup.ask(server.data_dir)
+        until(lambda: requested_backup.read(server.data_dir) == "offered", "the backup")
         [report] = server.sql("SELECT kind, failure FROM backup_report")
         assert report == {"kind": "backup", "failure": None}
 
@@ -197,7 +197,7 @@ def test_the_set_up_page_restores_a_shop(shop):
 
         def reloaded():
             """The page as it reloads itself: a stranger who asks faster is refused."""
-            time.sleep(asked_restore.RELOAD_SECONDS)
+            time.sleep(requested_restore.RELOAD_SECONDS)
             with suppress(httpx.TransportError):
                 return http.get(at)
             return None

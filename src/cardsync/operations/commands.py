@@ -193,11 +193,11 @@ def restore_asked(data_dir: Path | None) -> None:
     """Restore the backup that the set-up page asked for; `serve` calls it, and ends its input once
     web and worker processes have ended.
     """
-    from cardsync.operations import asked_restore
+    from cardsync.operations import requested_restore
 
     settings = settings_with(data_dir=data_dir)
     with _backups(data_dir) as backups:
-        asked_restore.carry_out(settings.data_dir, backups, sys.stdin.read)
+        requested_restore.carry_out(settings.data_dir, backups, sys.stdin.read)
 
 
 @click.command()

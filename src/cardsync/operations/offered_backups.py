@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from cardsync.operations import asked_restore
+from cardsync.operations import requested_restore
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.platform import errors
 from cardsync.platform.backups import backup_folder
@@ -28,7 +28,7 @@ def offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
     """Return the newest backups with a shop, and why the bucket cannot be read (empty if it can).
     The list is empty if no `serve` process restores backups. It reads files and queries the bucket.
     """
-    if asked_restore.read(settings.data_dir) is None:
+    if requested_restore.read(settings.data_dir) is None:
         return [], ""
     found: dict[str, Manifest] = {}
     problem = ""

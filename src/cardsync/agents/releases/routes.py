@@ -22,8 +22,8 @@ from cardsync.agents.releases.own_sync_app import ADDRESS, packed
 from cardsync.agents.releases.update import Update, update_fields
 from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
-from cardsync.web.asked_alike import reads_by
 from cardsync.web.request import FOR_AGENTS, ApiRequest, WithSlashes, problems
+from cardsync.web.request_forms import reads_by
 
 log = structlog.get_logger(__name__)
 

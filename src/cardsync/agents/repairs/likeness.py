@@ -14,6 +14,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from cardsync.agents.repairs.element_words import (
+    ADDRESSES,
+    ElementTexts,
+    View,
+    addresses_of,
+    is_thing,
+    mean,
+    role_of,
+    runs_of,
+    turning,
+    words_of_name,
+)
 from cardsync.agents.repairs.label_words import (
     FORMATS,
     distinctive,
@@ -30,18 +42,6 @@ from cardsync.agents.repairs.lost_element import (
     stable,
 )
 from cardsync.agents.repairs.meanings import is_act
-from cardsync.agents.repairs.said_words import (
-    ADDRESSES,
-    ElementTexts,
-    View,
-    addresses_of,
-    is_thing,
-    mean,
-    role_of,
-    runs_of,
-    turning,
-    words_of_name,
-)
 from cardsync.agents.repairs.snippet import Element, Page
 
 _NO_USE = (None, "on", "off", "nofollow", "noopener", "noreferrer")

@@ -115,8 +115,8 @@ def holds_lock(state: SellerState | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 
 
-# Refresh only the lock that was read, so that no other is changed. While another transaction has the
-# row, nothing is written: that transaction refreshes the lock, or the next poll does.
+# Refresh only the lock that was read, so that no other is changed. While another transaction has
+# the row, nothing is written: that transaction refreshes the lock, or the next poll does.
 REFRESH = PolledQuery(
     "refresh_lock",
     """

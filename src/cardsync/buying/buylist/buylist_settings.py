@@ -17,10 +17,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
+from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.schemas import Shop
-from cardsync.buying.owners_word import must_bind_shop
 from cardsync.platform import errors
 from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
 from cardsync.platform.database.locks import Lock, locked

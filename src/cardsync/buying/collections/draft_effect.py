@@ -42,9 +42,8 @@ async def preview_draft(
     body: Mapping[str, Any],
     now: datetime,
 ) -> EffectShown:
-    """Return the effect of a draft. `body` has the fields of a rule, `rule_id` if the draft
-    replaces a rule, and `collection_id`. Raises NotFound, InvalidRule, InvalidQuery,
-    InvalidPayload.
+    """Return a draft's effect. `body` has a rule's fields, `collection_id`, and `rule_id` to replace
+    a rule. Raises NotFound, InvalidRule, InvalidQuery, InvalidPayload.
     """
     caller.must_be_owner()
     fields = dict(body)

@@ -18,8 +18,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.collections.app_words import printings_of_word
+from cardsync.buying.collections.match_by_number import match_by_number
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
-from cardsync.buying.collections.told_by_number import told_by_number
 from cardsync.catalog.judge_products import (
     finish_not_said,
     language_fits,
@@ -69,7 +69,7 @@ async def match_rows(
         keyed,
         offered,
     )
-    found = pl.concat([found, await told_by_number(database, keyed, found)])
+    found = pl.concat([found, await match_by_number(database, keyed, found)])
     skus = await _of_skus(
         database,
         seller_id,

@@ -18,12 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, as_owner
 from cardsync.access.each_seller import AT_ONCE, all_sellers
+from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, need_next
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.schemas import OfferInFull
-from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.asking_prices import asking_prices
 from cardsync.platform import limits
 from cardsync.platform.database.session import Database

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.limits import OFFER_NOTE_CHARACTERS
@@ -22,7 +23,6 @@ from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, totals
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.offers.schemas import OfferInFull, OfferTotals
-from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages

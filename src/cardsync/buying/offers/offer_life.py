@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
+from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.limits import OFFER_COPIES
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State, Way
@@ -31,7 +32,6 @@ from cardsync.buying.offers.offer_amounts import (
 )
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.schemas import OfferInFull, counted
-from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.rules.room_for_copies import BoughtCopies, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter

@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import tokens
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
+from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.offers.offer_reads import offer_row
 from cardsync.buying.offers.schemas import OfferLinkMade, Shop
-from cardsync.buying.owners_word import must_bind_shop
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 

@@ -17,8 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.limits import STORE_CREDIT_ENTRIES, STORE_CREDIT_MOST
-from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet
 from cardsync.platform import errors

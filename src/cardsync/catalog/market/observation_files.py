@@ -51,7 +51,7 @@ class MarketFileError(CommandError):
 
 
 class Slice(NamedTuple):
-    """Some rows of a file; the cells are in the catalog's normal forms."""
+    """A number of rows of a file; the cells are in the catalog's normal forms."""
 
     rows: int
     sales: pl.DataFrame

@@ -9,7 +9,7 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync.operations import asked_restore
+from cardsync.operations import requested_restore
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -39,13 +39,13 @@ async def restore_page(
         if not await first_run.is_open(session):
             return go("/sign-in")
     await must_be_open(database, settings, token)
-    asked = asked_restore.read(settings.data_dir)
+    asked = requested_restore.read(settings.data_dir)
     if asked is None or asked.state == "offered":
         return go(_address("/set-up", token))
     seconds = {
         "failed": None,
-        "switching": asked_restore.SWITCH_SECONDS,
-    }.get(asked.state, asked_restore.RELOAD_SECONDS)
+        "switching": requested_restore.SWITCH_SECONDS,
+    }.get(asked.state, requested_restore.RELOAD_SECONDS)
     values: dict[str, Any] = {"asked": asked, "seconds": seconds, "token": token}
     return page("set_up_restore.html", 200, **values)
 
@@ -57,7 +57,7 @@ async def ask_for_restore(
     form = await sent_form(request)
     token = form["token"]
     await must_be_open(database, settings, token)
-    asked_restore.ask(settings.data_dir, form["backup"])
+    requested_restore.ask(settings.data_dir, form["backup"])
     return go(_address("/set-up/restore", token))
 
 

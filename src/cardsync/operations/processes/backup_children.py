@@ -14,10 +14,10 @@ from typing import Final
 
 import psycopg
 
-from cardsync.operations import asked_restore
+from cardsync.operations import requested_restore
 from cardsync.operations.processes.child import Child, child_env, stop
 from cardsync.platform import clock
-from cardsync.platform.backups import asked_backup
+from cardsync.platform.backups import requested_backup
 from cardsync.platform.backups.backup_folder import newest
 from cardsync.platform.backups.backup_schedule import is_due
 from cardsync.platform.concurrency import every_in_thread
@@ -34,11 +34,11 @@ _ASKED_SECONDS: Final = 2
 def daily_backups(ready: Settings) -> Iterator[None]:
     """Make the daily backup when it is due, and requested ones, each in its own process."""
     if not ready.daily_backups:
-        asked_backup.forget(ready.data_dir)
+        requested_backup.forget(ready.data_dir)
         yield
         return
     folder = ready.backups_folder
-    asked_backup.write(ready.data_dir, "offered")
+    requested_backup.write(ready.data_dir, "offered")
 
     def run(command: str) -> None:
         child = _backup_child(ready, command)
@@ -51,13 +51,13 @@ def daily_backups(ready: Settings) -> Iterator[None]:
 
     def watch() -> None:
         nonlocal looked
-        restore = asked_restore.read(ready.data_dir)
+        restore = requested_restore.read(ready.data_dir)
         if restore and restore.is_under_way:
             return
-        if asked_backup.read(ready.data_dir) == "asked":
-            asked_backup.write(ready.data_dir, "running")
+        if requested_backup.read(ready.data_dir) == "asked":
+            requested_backup.write(ready.data_dir, "running")
             run("now")
-            asked_backup.write(ready.data_dir, "offered")
+            requested_backup.write(ready.data_dir, "offered")
         if time.monotonic() - looked < _BACKUP_SECONDS:
             return
         looked = time.monotonic()
@@ -72,7 +72,7 @@ def daily_backups(ready: Settings) -> Iterator[None]:
         with every_in_thread(_ASKED_SECONDS, watch, "backups_not_watched") as over:
             yield
     finally:
-        asked_backup.forget(ready.data_dir)
+        requested_backup.forget(ready.data_dir)
 
 
 def _backup_child(ready: Settings, command: str) -> Child:
@@ -88,24 +88,24 @@ def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
     """
     folder = ready.data_dir
     if not has_no_seller(ready):
-        asked_restore.forget(folder)
+        requested_restore.forget(folder)
         yield lambda children: None
         return
-    asked_restore.offer(folder)
+    requested_restore.offer(folder)
     child = _backup_child(ready, "restore-asked")
 
     def go_on(children: list[Child]) -> None:
         if child.process is not None and not child.runs():
-            asked_restore.end(folder, "the restore was stopped; nothing has changed")
+            requested_restore.end(folder, "the restore was stopped; nothing has changed")
             child.process = None
-        asked = asked_restore.read(folder)
+        asked = requested_restore.read(folder)
         if asked is None:
             return
         if asked.state == "asked" and child.process is None:
             child.start(stdin=subprocess.PIPE)
         elif asked.state == "switching" and child.process is not None:
             # Open pages with the state request it again within this time, and then wait longer.
-            threading.Event().wait(asked_restore.RELOAD_SECONDS + 1)
+            threading.Event().wait(requested_restore.RELOAD_SECONDS + 1)
             stop(children)
             _let_end(child)
             for each in children:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.platform.backups import asked_backup
+from cardsync.platform.backups import requested_backup
 from cardsync.platform.backups.backup_reports import BackupState, read_state
 from cardsync.platform.settings import Settings
 from cardsync.shop.operators.catalog_installs import may_install, need_installer
@@ -33,7 +33,7 @@ async def shown(
     """Return the state; None where it is not the caller's to decide."""
     if not await may_install(session, caller):
         return None
-    state = asked_backup.read(settings.data_dir)
+    state = requested_backup.read(settings.data_dir)
     daily = bool(settings.daily_backups)
     found = await read_state(session, now, daily=daily)
     return BackupsShown(found, state is not None, state in ("asked", "running"))
@@ -44,7 +44,7 @@ async def ask(
 ) -> BackupsShown:
     """Ask for a backup now. Raises OperatorRequired, NotFound."""
     await need_installer(session, caller)
-    if asked_backup.ask(settings.data_dir):
+    if requested_backup.ask(settings.data_dir):
         note(session, caller, "operator.backup_asked", "backup requested", now)
         await session.flush()
     found = await shown(session, caller, now, settings)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync.platform import clock
-from cardsync.platform.backups import asked_backup
+from cardsync.platform.backups import requested_backup
 from cardsync.prices.recommendations.generate import RECOMMENDATIONS
 from cardsync.shop.activity.entry_words import ACTIONS
 from oauth_builder import connected
@@ -168,7 +168,7 @@ async def set_past_due(shop):
 
 async def ask_for_backup(shop):
     await operates(shop.seller)
-    asked_backup.write(shop.seller.service.settings.data_dir, "offered")
+    requested_backup.write(shop.seller.service.settings.data_dir, "offered")
     return await shop.owner.post("/api/operator/backups")
 
 

@@ -4,7 +4,7 @@ installation of several shops they are its operators'.
 
 from browsers import joined, operates, signed_in
 from cardsync.platform import clock
-from cardsync.platform.backups import asked_backup, backup_reports
+from cardsync.platform.backups import backup_reports, requested_backup
 from cardsync.shop.operators import catalog_installs
 from notices_builder import of_service, reaching
 
@@ -29,7 +29,7 @@ async def test_the_only_owner_backs_up_and_others_do_not(
         # Nothing here would make one.
         assert "Back up now" not in page
         assert (await owner.post(API)).status_code == 404
-        asked_backup.write(tmp_path, "offered")
+        requested_backup.write(tmp_path, "offered")
         now = clock.now()
         backup_reports.record(owner_url, "backup", "20270101T000000Z", now, now, None, 12_300_000)
         page = (await owner.get(DATA)).text
@@ -37,13 +37,13 @@ async def test_the_only_owner_backs_up_and_others_do_not(
         assert " EDT" in page or " EST" in page
         assert "Back up now" in page
         assert (await owner.form(f"{DATA}/backup")).headers["Location"] == DATA
-        assert asked_backup.read(tmp_path) == "asked"
+        assert requested_backup.read(tmp_path) == "asked"
         page = (await owner.get(DATA)).text
         assert "Backing up now" in page
         assert "Back up now" not in page
         again = await owner.post(API)
         assert (again.status_code, again.json()["waits"]) == (202, True)
-        asked_backup.write(tmp_path, "offered")
+        requested_backup.write(tmp_path, "offered")
         assert (await owner.get(API)).json()["waits"] is False
         feed = (await owner.get("/activity")).text
         assert feed.count("Backup requested") >= 1
@@ -54,5 +54,5 @@ async def test_an_operator_asks_too(a_seller, service, alive, tmp_path):
         seller = of_service(await a_seller(), here)
         await operates(seller)
         owner = await signed_in(seller)
-        asked_backup.write(tmp_path, "offered")
+        requested_backup.write(tmp_path, "offered")
         assert (await owner.post(API)).json()["waits"] is True

@@ -36,7 +36,7 @@ def reads_by(scope: HTTPScope) -> Literal["GET", "HEAD"]:
     return "HEAD" if _WITHOUT_BODY in scope else "GET"
 
 
-def asked_alike(app: ASGIApp) -> ASGIApp:
+def unify_requests(app: ASGIApp) -> ASGIApp:
     """Middleware around everything that reads the method, or makes the body and its length."""
 
     async def alike(scope: Scope, receive: Receive, send: Send) -> None:

@@ -52,7 +52,7 @@ _KNOWN: Final = """
 """
 
 
-async def told_by_number(
+async def match_by_number(
     database: Database, keyed: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
     """Return the columns of `match_collection` for the lines of rows without a match: the only

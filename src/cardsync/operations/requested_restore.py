@@ -26,7 +26,7 @@ SWITCH_SECONDS: Final = 20
 _UNDER_WAY: Final = ("asked", "loading", "switching")
 
 
-class AskedRestore(msgspec.Struct, frozen=True):
+class RestoreRequest(msgspec.Struct, frozen=True):
     """A backup's name and the outcome of its restore. `failure` is one sentence. `offered` means
     that `serve` can restore one.
     """
@@ -40,10 +40,10 @@ class AskedRestore(msgspec.Struct, frozen=True):
         return self.state in _UNDER_WAY
 
 
-def read(folder: Path) -> AskedRestore | None:
+def read(folder: Path) -> RestoreRequest | None:
     """Return the request in a data folder. None if no `serve` process restores backups."""
     try:
-        return msgspec.json.decode((folder / _FILE).read_bytes(), type=AskedRestore)
+        return msgspec.json.decode((folder / _FILE).read_bytes(), type=RestoreRequest)
     except (OSError, msgspec.MsgspecError):
         return None
 
@@ -54,7 +54,7 @@ def offer(folder: Path) -> None:
     """
     end(folder, "cardsync was stopped before it ended; nothing has changed")
     if read(folder) is None:
-        _write(folder, AskedRestore())
+        _write(folder, RestoreRequest())
 
 
 def ask(folder: Path, name: str) -> None:
@@ -69,7 +69,7 @@ def ask(folder: Path, name: str) -> None:
             raise errors.NotFound("there is no backup of that name")
         if before.is_under_way:
             raise errors.RestoreUnderWay
-        _write(folder, AskedRestore(name, "asked"))
+        _write(folder, RestoreRequest(name, "asked"))
 
 
 def forget(folder: Path) -> None:
@@ -80,7 +80,7 @@ def end(folder: Path, failure: str) -> None:
     """Record that the restore failed, unless its end is recorded already."""
     asked = read(folder)
     if asked is not None and asked.is_under_way:
-        _write(folder, AskedRestore(asked.name, "failed", failure))
+        _write(folder, RestoreRequest(asked.name, "failed", failure))
 
 
 def carry_out(folder: Path, backups: InstallationBackups, pause: Callable[[], object]) -> None:
@@ -90,10 +90,10 @@ def carry_out(folder: Path, backups: InstallationBackups, pause: Callable[[], ob
     asked = read(folder)
     if asked is None or asked.state != "asked":
         return
-    _write(folder, AskedRestore(asked.name, "loading"))
+    _write(folder, RestoreRequest(asked.name, "loading"))
 
     def stop_service() -> None:
-        _write(folder, AskedRestore(asked.name, "switching"))
+        _write(folder, RestoreRequest(asked.name, "switching"))
         pause()
 
     try:
@@ -104,7 +104,7 @@ def carry_out(folder: Path, backups: InstallationBackups, pause: Callable[[], ob
     forget(folder)
 
 
-def _write(folder: Path, asked: AskedRestore) -> None:
+def _write(folder: Path, asked: RestoreRequest) -> None:
     draft = folder / f".{_FILE}-{os.getpid()}"
     draft.write_bytes(msgspec.json.encode(asked))
     draft.replace(folder / _FILE)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.web.asked_alike import storable, without_brackets
+from cardsync.web.request_forms import storable, without_brackets
 
 TEXTS = st.text(st.sampled_from("ab[]%5Dd=&+ é"), max_size=6)
 NAMES = st.text("ab%é", min_size=1, max_size=3)
