@@ -42,8 +42,8 @@ async def preview_draft(
     body: Mapping[str, Any],
     now: datetime,
 ) -> EffectShown:
-    """Return a draft's effect. `body` has a rule's fields, `collection_id`, and `rule_id` to replace
-    a rule. Raises NotFound, InvalidRule, InvalidQuery, InvalidPayload.
+    """Return a draft's effect. `body` has a rule's fields, `collection_id`, and `rule_id` to
+    replace a rule. Raises NotFound, InvalidRule, InvalidQuery, InvalidPayload.
     """
     caller.must_be_owner()
     fields = dict(body)
