@@ -258,6 +258,8 @@ TABLE = """
     staff    session  POST /api/shelves/remove
     staff    session  GET /api/shelves/{box}
     staff    read     GET /api/today
+    owner    read     GET /api/waiting
+    owner    write    POST /api/waiting/{kind}/{waiting_id}
     staff    read     GET /api/v1/agent/activity
     staff    read     GET /api/v1/agent/activity/export.csv
     owner    write    POST /api/v1/agent/activity/{activity_id}/undo

@@ -49,6 +49,10 @@ BODIES = {
     "POST /api/pricing/reviews/snooze": {
         "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
     },
+    "POST /api/waiting/{kind}/{waiting_id}": {
+        "answer": "approve",
+        "revision": "2026-11-21T08:00:00.000000Z",
+    },
     "POST /api/recommendations/{recommendation_id}/accept": {
         "revision": "2026-11-21T08:00:00.000000Z"
     },

@@ -95,6 +95,7 @@ from cardsync.shop.notices import unsubscribe_pages
 from cardsync.shop.operators import routes as operators
 from cardsync.shop.today import routes as today
 from cardsync.shop.today.waiting import KeptCounts
+from cardsync.shop.waiting import routes as waiting
 from cardsync.stock.cards import kept_routes as kept
 from cardsync.stock.cards import routes as cards
 from cardsync.stock.contributions import routes as contributions
@@ -247,6 +248,7 @@ def _for_any() -> Router:
         market.router,
         recommendations.router,
         price_reviews.router,
+        waiting.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

@@ -279,6 +279,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/market_depth/holds"),
         ("GET", "/api/market_depth/badges"),
         ("GET", "/api/pricing/reviews"),
+        ("GET", "/api/waiting"),
+        ("POST", "/api/waiting/{kind}/{waiting_id}"),
         ("POST", "/api/pricing/reviews/accept"),
         ("POST", "/api/pricing/reviews/dismiss"),
         ("POST", "/api/pricing/reviews/snooze"),
@@ -615,6 +617,7 @@ LIMITED = {
     ("POST", "/api/pricing/reviews/accept"),
     ("POST", "/api/pricing/reviews/dismiss"),
     ("POST", "/api/pricing/reviews/snooze"),
+    ("POST", "/api/waiting/{kind}/{waiting_id}"),
     ("POST", "/api/quick_add/publish"),
 }
 # Keys alone write these, and where a rule asks for them.
@@ -986,6 +989,15 @@ OWN_REFUSALS = {
     },
     ("POST", "/api/pricing/reviews/snooze"): {
         **READS_JSON, 404: {"not_found"}, 409: {"revision_conflict"},
+    },
+    ("GET", "/api/waiting"): {422: {"invalid_payload"}},
+    ("POST", "/api/waiting/{kind}/{waiting_id}"): {
+        **READS_JSON,
+        403: {"account_suspended", "session_required", "key_required"},
+        404: {"not_found"},
+        409: {
+            "revision_conflict", "not_eligible", "market_evidence_changed", "status mutex_held",
+        },
     },
     ("POST", "/api/recommendations/shown"): {
         **READS_JSON, 422: {"invalid_payload", "too_many_observations"},
@@ -1377,6 +1389,7 @@ QUERIES = {
     ("GET", "/api/market_depth/badges"): "marketplace_id card_id",
     ("GET", "/api/recommendations"): "page per_page",
     ("GET", "/api/pricing/reviews"): "page per_page",
+    ("GET", "/api/waiting"): "kind page per_page",
     ("GET", "/api/cards/{card_id}/behind"): (
         "search game product_line status selected_ids sort direction per_page"
     ),

@@ -16,7 +16,7 @@ from tests.kills.imports import Cancel, Import
 from tests.kills.offers_in_stock import IntoStock
 from tests.kills.order_uploads import OrderUploads
 from tests.kills.pulls import Pulls
-from tests.kills.recommendations import Acceptance, Generation
+from tests.kills.recommendations import Acceptance, Decision, Generation
 from tests.kills.removals import Removal
 from tests.kills.reprices import Reprice
 from tests.kills.rollbacks import MoveBack, Preparation
@@ -36,6 +36,7 @@ STREAMS: tuple[type[Work], ...] = (
     Generation,
     SalesSums,
     Acceptance,
+    Decision,
     IntoStock,
     Pulls,
     Removal,

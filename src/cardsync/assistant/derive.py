@@ -79,6 +79,12 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "reviews.accept": {"reviews": _REVIEWS},
     "reviews.dismiss": {"reviews": _REVIEWS},
     "reviews.snooze": {"reviews": _REVIEWS},
+    "waiting.decide": {
+        "answer": _told(
+            {"type": "string", "enum": ["approve", "decline", "snooze"]}, "One it takes"
+        ),
+        "revision": _told(_TEXT, "As it was read"),
+    },
     "sync.request": {
         "kind": _told({"type": "string", "enum": list(KINDS)}, "full by default"),
         "full_history": _told({"type": "boolean"}, "Fetch all orders anew"),

@@ -34,7 +34,8 @@ from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.lots.fee_schedule import FeeLevel, net, schedule_at
-from cardsync.shop.today.to_decide import read_to_decide
+from cardsync.shop.waiting.queue import whole_shop
+from cardsync.shop.waiting.schemas import shown
 from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
 from cardsync.stock.cards.market_trend import market_trends
 from cardsync.stock.cards.queries import cards_of
@@ -64,7 +65,7 @@ async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSessi
     paging = paging_of(request, PER_PAGE)
     now = clock.now()
     async with reading(request) as reads:
-        first = await read_to_decide(session, caller, reads, now)
+        first = [shown(one, "") for one in await whole_shop(session, caller, PER_PAGE, now)]
         waiting = await reviews_of(reads, caller, paging, now)
         rows = [row_of_review(one) for one in waiting.reviews]
         ids = [row.card_id for row in rows if row.card_id is not None]

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import get_args
@@ -55,19 +54,6 @@ async def page_of(
         which.append(_of_status(status, now))
     newest = select(AgentPlan).where(*which).order_by(AgentPlan.id.desc())
     return await numbered(session, newest, paging)
-
-
-async def waiting(
-    session: AsyncSession, caller: Caller, most: int, now: datetime
-) -> Sequence[AgentPlan]:
-    """Return the plans that take a click, newest first."""
-    caller.must_be_owner()
-    open_plans = select(AgentPlan).where(
-        AgentPlan.seller_id == caller.seller_id,
-        AgentPlan.status.in_(WAITING),
-        AgentPlan.expires_at > now,
-    )
-    return (await session.scalars(open_plans.order_by(AgentPlan.id.desc()).limit(most))).all()
 
 
 def _of_status(status: str, now: datetime) -> ColumnElement[bool]:

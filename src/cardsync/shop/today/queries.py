@@ -28,7 +28,6 @@ from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import PERIODS
 from cardsync.prices.models import PricingRule
-from cardsync.prices.plans.decide_plan import WAITING
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.sales.orders.pullable import (
     IN_OPEN_SESSION,
@@ -52,9 +51,9 @@ from cardsync.shop.today.schemas import (
     ToShip,
     amount,
 )
-from cardsync.shop.today.shop_facts import Facts, FailedTask, Pending, Pull, Waiting
+from cardsync.shop.today.shop_facts import NONE, Facts, FailedTask, Pending, Pull, Waiting
 from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
-from cardsync.shop.today.to_decide import RUN, UPLOAD, run_in_review
+from cardsync.shop.waiting.queue import SUMS, values_of
 
 FEEDBACKS: Final = 100
 # Number of the newest orders that are searched for feedback.
@@ -138,10 +137,6 @@ _UNANSWERED = """
      WHERE seller_id = :seller AND status IN ('published', 'pending')
        AND status = 'pending' AND served_at <= :lost
 """
-_PLANS = """
-    SELECT count(*), min(created_at), min(expires_at), min(id) FROM agent_plan
-     WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[])) AND expires_at > :now
-"""
 _OFFERS = """
     SELECT count(*), min(updated_at), NULL::numeric, NULL::timestamptz FROM buying_offer
      WHERE seller_id = :seller AND (state IN ('accepted', 'received', 'paid')
@@ -151,15 +146,6 @@ _OFFERS_EXPIRING = """
     SELECT count(*), min(offered_at), NULL::numeric, min(expires_at) FROM buying_offer
      WHERE seller_id = :seller AND state = 'offered' AND expires_at > :now
        AND expires_at <= CAST(:now AS timestamptz) + interval '1 day'
-"""
-# The move of all copies is kept as a whole number of ten-thousandths.
-_REVIEWS = """
-    SELECT count(*), min(created_at), sum(worth) / 10000.0, min(expires_at) FROM proposal
-     WHERE seller_id = :seller AND family = 'review' AND state = 'pending' AND expires_at > :now
-"""
-_RECOMMENDED = """
-    SELECT count(*), min(revision), sum(expected_value) FROM proposal
-     WHERE seller_id = :seller AND state = 'pending' AND family = 'price' AND expires_at > :now
 """
 _DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"
 # Operators see the outcomes of the installation's backups.
@@ -207,20 +193,16 @@ _OF_FACTS: Final = (
     _PULL,
     _READY,
     _MISSING,
-    UPLOAD,
-    RUN,
+    SUMS,
     _IDLE,
     _TASKS,
     _REJECTED,
     _UNANSWERED,
     _OFFERS,
     _OFFERS_EXPIRING,
-    _PLANS,
     _FIGURES,
     _DELETION,
     _UPLOADED,
-    _REVIEWS,
-    _RECOMMENDED,
     _BACKUPS,
     _CATALOGS,
 )
@@ -273,7 +255,7 @@ async def _found(
     first = min(before_from, today - timedelta(days=DAYS - 1))
     to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": caller.seller_id})
     values = {
-        "seller": caller.seller_id,
+        **values_of(caller.seller_id, now, full=caller.entitlements(now).sync_mode == "full"),
         "to_ship_statuses": [status for (status,) in to_ship],
         "now": now,
         "today": today,
@@ -284,12 +266,10 @@ async def _found(
         "last_read": today + timedelta(days=1),
         "among": _AMONG,
         "feedbacks": FEEDBACKS,
-        "upload": caller.state.review_upload_id,
         "tasks": _TASKS_AMONG,
         "attempts": ATTEMPTS,
         "failed_after": now - _FAILED_FOR,
         "lost": now - rules.UNANSWERED,
-        "waiting": list(WAITING),
     }
     rows = await reading.together(statements, values)
     return dict(zip(statements, rows, strict=True))
@@ -349,7 +329,8 @@ def _facts(
 ) -> Facts:
     account, state, allowed = caller.account, caller.state, caller.entitlements(now)
     lost, lost_since, of_lost, lost_of = found[_MISSING][0]
-    plans, plans_since, expires_at, plan_id = found[_PLANS][0]
+    waits = {kind: Pending(*sums) for kind, *sums, _ in found[SUMS]}
+    first = {kind: id for kind, *_, id in found[SUMS]}
     kept = figures or (0, None, None) * 3
     return Facts(
         now,
@@ -357,11 +338,11 @@ def _facts(
         pull=_pull(caller, found[_PULL][0]) if found[_PULL] else None,
         to_ship=_some(caller, *found[_READY][0]),
         missing=Pending(lost, lost_since, of_lost, _due(caller, lost_of)),
-        upload_in_review=Waiting(*found[UPLOAD][0]) if found[UPLOAD] else None,
-        run_in_review=run_in_review(caller, found[RUN], now),
+        upload_in_review=_in_review(waits, first, "upload"),
+        run_in_review=_in_review(waits, first, "run"),
         held=Pending(*kept[:3]),
-        reviews=Pending(*found[_REVIEWS][0]),
-        recommended=Pending(*found[_RECOMMENDED][0]),
+        reviews=waits.get("price", NONE),
+        recommended=waits.get("suggestion", NONE)._replace(deadline=None),
         price_file=Pending(*kept[6:9]) if kept[6] and _waits_for_approval(caller, now) else None,
         failed_tasks=tuple(FailedTask(*row) for row in found[_TASKS]),
         agent_seen_at=agent.last_seen_at if agent else None,
@@ -369,10 +350,10 @@ def _facts(
         failed_cycles=Pending(state.scheduled_failures, state.last_failure_at),
         rejected_listings=Pending(*found[_REJECTED][0]),
         unanswered_listings=Pending(*found[_UNANSWERED][0]),
-        plans=Pending(plans, plans_since, None, expires_at),
+        plans=(plans := waits.get("plan", NONE))._replace(money=None),
         offers=Pending(*found[_OFFERS][0]),
         offers_expiring=Pending(*found[_OFFERS_EXPIRING][0]),
-        plan_id=plan_id if plans == 1 else None,
+        plan_id=first["plan"] if plans.number == 1 else None,
         broken_rules=broken,
         idle_rules=tuple(name for name, _ in found[_IDLE]),
         idle_since=found[_IDLE][0][1] if found[_IDLE] else None,
@@ -387,6 +368,10 @@ def _facts(
         backup=state_of(found[_BACKUPS], now).wrong,
         catalogs=tuple(troubles([Dated(*row) for row in found[_CATALOGS]], now, renewal_days)),
     )
+
+
+def _in_review(waits: dict[str, Pending], ids: dict[str, int], kind: str) -> Waiting | None:
+    return Waiting(ids[kind], waits[kind].since) if kind in waits else None
 
 
 def _due(caller: Caller, oldest: datetime | None) -> datetime | None:

@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from cardsync.platform.database.session import Database
-from cardsync.prices.plans.decide_plan import WAITING
 from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
 from cardsync.sales.orders.returned_copies import NUMBERS
-from cardsync.shop.today.to_decide import RUN
+from cardsync.shop.waiting.queue import COUNTS, KINDS, values_of
 
 KEPT_FOR: Final = timedelta(seconds=5)
 # The most sellers that a process remembers; beyond it, it forgets all.
@@ -22,20 +21,6 @@ _COUNTS: Final = f"""
     SELECT (SELECT count(*) FROM orders WHERE orders.seller_id = :seller AND {PULLABLE}),
            (SELECT count(*) FROM pull_session
              WHERE seller_id = :seller AND state = 'open'),
-           (SELECT count(*) FROM proposal
-             WHERE seller_id = :seller AND family = 'review' AND state = 'pending'
-               AND expires_at > :now),
-           (SELECT count(*) FROM proposal
-             WHERE seller_id = :seller AND state = 'pending' AND family = 'price'
-               AND expires_at > :now),
-           (SELECT count(*) FROM sync_state s
-              JOIN upload u ON u.seller_id = s.seller_id AND u.id = s.review_upload_id
-             WHERE s.seller_id = :seller AND u.state = 'awaiting_review')
-           + (SELECT count(*) FROM agent_plan
-               WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[]))
-                 AND expires_at > :now),
-           (SELECT count(*) FROM ({RUN}) newest
-             WHERE state = 'awaiting_review' AND upload_id IS NULL),
            (SELECT last_seen_at FROM agent_seen WHERE seller_id = :seller)
 """
 
@@ -88,13 +73,21 @@ class KeptCounts:
         async with self._database.readings.of(seller_id, self._seconds) as reading:
             to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": seller_id})
             values = {
-                "seller": seller_id,
-                "now": now,
+                # Whoever shows the count of the runs knows whether Review Mode hides it.
+                **values_of(seller_id, now, full=True),
                 "to_ship_statuses": [status for (status,) in to_ship],
-                "waiting": list(WAITING),
             }
-            [[counts], [[returns, *_]]] = await reading.together(
-                [_COUNTS, NUMBERS], values, last=True
+            [[(to_pull, pulls, seen_at)], [[returns, *_]], found] = await reading.together(
+                [_COUNTS, NUMBERS, COUNTS], values, last=True
             )
-        to_pull, pulls, *others = counts
-        return WaitingCounts(to_pull, pulls, returns, *others)
+        waits = dict.fromkeys(KINDS, 0) | dict(found)
+        return WaitingCounts(
+            to_pull,
+            pulls,
+            returns,
+            waits["price"],
+            waits["suggestion"],
+            waits["upload"] + waits["plan"],
+            waits["run"],
+            seen_at,
+        )

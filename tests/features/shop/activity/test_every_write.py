@@ -586,6 +586,13 @@ async def of_price_review(shop, what):
     return await shop.send("POST", f"/api/pricing/reviews/{what}", reviews=asked)
 
 
+async def of_waiting(shop):
+    await shop.upload_in_review()
+    [one] = (await shop.seller.get("/api/waiting")).json()["waiting"]
+    path = f"/api/waiting/{one['kind']}/{one['id']}"
+    return await shop.send("POST", path, answer="decline", revision=one["revision"])
+
+
 async def many_pins(shop, what):
     card = await shop.card()
     if what == "unpin_many":
@@ -736,6 +743,7 @@ SCENES = {
         f"POST /api/pricing/reviews/{what}": (lambda shop, what=what: of_price_review(shop, what))
         for what in ("accept", "dismiss", "snooze")
     },
+    "POST /api/waiting/{kind}/{waiting_id}": of_waiting,
     "POST /api/pricing/reprice": lambda shop: shop.send("POST", "/api/pricing/reprice"),
     "POST /api/pricing/runs/{run_id}/confirm": lambda shop: of_review(shop, "runs", "confirm"),
     "POST /api/pricing/runs/{run_id}/discard": lambda shop: of_review(shop, "runs", "discard"),

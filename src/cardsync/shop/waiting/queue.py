@@ -1,0 +1,183 @@
+"""Reads all that waits for the owner's word: uploads and pricing runs in review, plans, prices beyond
+the limits and suggestions. Each is a row of one shape, whichever table keeps it (ADR 0046).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import clock
+from cardsync.platform.kit.row_pages import Numbered, Paging
+from cardsync.prices.plans.decide_plan import WAITING
+
+Kind = Literal["upload", "run", "plan", "price", "suggestion"]
+Answer = Literal["approve", "decline", "snooze"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+WHOLE_SHOP: Final[tuple[Kind, ...]] = ("upload", "run", "plan")
+"""These wait before single prices, and are not put off."""
+_NO_CARD: Final = """
+    NULL::bigint AS card_id, NULL::bigint AS listed_as, NULL::numeric AS current_price,
+    NULL::numeric AS proposed_price, 0::bigint AS worth
+"""
+_UPLOADS: Final = f"""
+    SELECT 'upload' AS kind, u.id, u.finished_at AS moment, NULL::integer AS revision,
+           u.finished_at AS since, (u.report ->> 'applied')::integer AS cards,
+           NULL::numeric AS amount, NULL::text AS risk, NULL::timestamptz AS expires_at, {_NO_CARD}
+      FROM sync_state s
+      JOIN upload u ON u.seller_id = :seller AND u.id = s.review_upload_id
+     WHERE s.seller_id = :seller AND u.state = 'awaiting_review'
+"""
+# In Review Mode the owner approves the price file instead.
+_RUNS: Final = f"""
+    SELECT 'run', r.id, r.finished_at, NULL, r.finished_at, (r.summary ->> 'cards')::integer,
+           NULL, NULL, NULL, {_NO_CARD}
+      FROM (SELECT id, state, finished_at, upload_id, summary FROM price_run
+             WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+             ORDER BY finished_at DESC, id DESC LIMIT 1) r
+     WHERE :full AND r.state = 'awaiting_review' AND r.upload_id IS NULL
+"""
+_PLANS: Final = f"""
+    SELECT 'plan', id, NULL, revision, created_at, (size ->> 'cards')::integer,
+           ((size ->> 'after')::bigint - (size ->> 'before')::bigint) / 10000.0, risk, expires_at,
+           {_NO_CARD}
+      FROM agent_plan
+     WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[])) AND expires_at > :now
+"""
+_PROPOSED: Final = """
+    SELECT {what}, NULL, expires_at, card_id, marketplace_id, current_price, proposed_price, worth
+      FROM proposal
+     WHERE seller_id = :seller AND family = '{family}' AND state = 'pending' AND expires_at > :now
+"""
+# A review's worth is a whole number of ten-thousandths, up or down alike.
+_REVIEWS: Final = _PROPOSED.format(
+    family="review",
+    what="'price', marketplace_id, revision, NULL, created_at, 1, worth / 10000.0",
+)
+_SUGGESTED: Final = _PROPOSED.format(
+    family="price", what="'suggestion', id, revision, NULL, revision, 1, expected_value"
+)
+_ALL: Final = (_UPLOADS, _RUNS, _PLANS, _REVIEWS, _SUGGESTED)
+_WAITS: Final = " UNION ALL ".join(_ALL)
+SUMS: Final = f"""
+    SELECT w.kind, count(*), min(w.since), sum(w.amount), min(w.expires_at), min(w.id)
+      FROM ({_WAITS}) w GROUP BY w.kind
+"""
+"""How many of each kind wait, since when, for how much money and until when."""
+COUNTS: Final = f"SELECT w.kind, count(*) FROM ({_WAITS}) w GROUP BY w.kind"
+# The widest first: what holds the whole shop, then the plans, then the prices by their money.
+_PAGE: Final = f"""
+    WITH page AS MATERIALIZED (
+        SELECT w.*, array_position(CAST(:kinds AS text[]), w.kind) AS place FROM ({_WAITS}) w
+         WHERE w.kind = ANY (CAST(:kinds AS text[]))
+           AND (CAST(:id AS bigint) IS NULL OR w.id = :id)
+         ORDER BY place, worth DESC, id DESC LIMIT :limit OFFSET :offset)
+    SELECT p.kind, p.id, p.moment, p.revision, p.since, p.cards,
+           CASE p.kind WHEN 'price' THEN sign(p.proposed_price - coalesce(p.current_price, 0))
+                ELSE 1 END * p.amount,
+           p.risk, p.expires_at, p.current_price, p.proposed_price,
+           coalesce(c.product_name, d.product_name)
+      FROM page p
+      LEFT JOIN card c ON c.seller_id = :seller AND c.id = p.card_id
+      LEFT JOIN card d ON d.seller_id = :seller AND d.marketplace_id = p.listed_as
+                      AND d.contribution IS NULL
+     ORDER BY p.place, p.worth DESC, p.id DESC
+"""
+
+
+class Waits(NamedTuple):
+    """A thing that waits, as the caller sees it: `revision` is that of its newest content."""
+
+    kind: Kind
+    id: int
+    revision: str
+    since: datetime
+    cards: int | None
+    change: Any
+    risk: str | None
+    expires_at: datetime | None
+    current_price: Any
+    proposed_price: Any
+    name: str | None
+
+    @property
+    def answers(self) -> list[Answer]:
+        if self.kind in WHOLE_SHOP:
+            return ["approve", "decline"]
+        return ["approve", "decline", "snooze"]
+
+    @property
+    def page(self) -> str:
+        """Return the path of the page that shows it."""
+        if self.kind in _PAGES:
+            return f"{_PAGES[self.kind]}/{self.id}"
+        return "/pricing/reviews" if self.kind == "price" else "/recommendations"
+
+
+_PAGES: Final[Mapping[Kind, str]] = {
+    "upload": "/sync/uploads",
+    "run": "/pricing/runs",
+    "plan": "/plans",
+}
+
+
+def values_of(seller_id: int, now: datetime, *, full: bool) -> dict[str, Any]:
+    """Return the values of `SUMS` and `COUNTS`."""
+    return {"seller": seller_id, "now": now, "full": full, "waiting": list(WAITING)}
+
+
+def _values(caller: Caller, now: datetime) -> dict[str, Any]:
+    full = caller.entitlements(now).sync_mode == "full"
+    return values_of(caller.seller_id, now, full=full)
+
+
+async def _read(
+    session: AsyncSession,
+    caller: Caller,
+    kinds: tuple[Kind, ...],
+    now: datetime,
+    paging: Paging,
+    id: int | None = None,
+) -> list[Waits]:
+    wanted = {"kinds": list(kinds), "id": id, **paging.values}
+    rows = await session.execute(text(_PAGE), _values(caller, now) | wanted)
+    return [
+        Waits(kind, id, str(revision) if moment is None else clock.exact(moment), *rest)
+        for kind, id, moment, revision, *rest in rows
+    ]
+
+
+async def page_of(
+    session: AsyncSession, caller: Caller, kind: Kind | None, paging: Paging, now: datetime
+) -> tuple[Numbered[Waits], dict[Kind, int]]:
+    """Return a page of all that waits, or of one kind, and the numbers of each kind. Raises
+    OwnerRequired.
+    """
+    caller.must_be_owner()
+    found = await session.execute(text(COUNTS), _values(caller, now))
+    counts = dict.fromkeys(KINDS, 0) | dict(map(tuple, found))
+    total = sum(counts.values()) if kind is None else counts[kind]
+    rows = await _read(session, caller, KINDS if kind is None else (kind,), now, paging)
+    return Numbered(rows, paging.of(total)), counts
+
+
+async def one_of(
+    session: AsyncSession, caller: Caller, kind: Kind, id: int, now: datetime
+) -> Waits | None:
+    """Return the thing if it still waits."""
+    found = await _read(session, caller, (kind,), now, Paging(1, 1), id)
+    return found[0] if found else None
+
+
+async def whole_shop(
+    session: AsyncSession, caller: Caller, most: int, now: datetime
+) -> list[Waits]:
+    """Return the uploads, runs and plans that wait for the owner; none for staff."""
+    if caller.role != "owner":
+        return []
+    return await _read(session, caller, WHOLE_SHOP, now, Paging(1, most))

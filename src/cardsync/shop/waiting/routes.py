@@ -1,0 +1,97 @@
+"""HTTP routes of all that waits for the owner: the list, and one decision for every kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Router, get, post
+from litestar.di import Provide
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.platform import clock, errors
+from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
+from cardsync.platform.read_json import read
+from cardsync.platform.settings import Settings
+from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
+from cardsync.prices.plans.request_writer import WRITING_SEEN
+from cardsync.prices.plans.writer import Writer
+from cardsync.shop.waiting import decide_waiting, queue
+from cardsync.shop.waiting.queue import Answer, Kind
+from cardsync.shop.waiting.schemas import DecidedShown, WaitingList, decided_body, list_of, shown
+from cardsync.web.own_queries import PageNumber, PerPage
+from cardsync.web.request import (
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    problems,
+    provide_bounded_session,
+)
+
+
+@get(
+    "/waiting",
+    responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
+    dependencies={"session": Provide(provide_bounded_session)},
+)
+async def read_waiting(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    kind: str | None = None,
+    page_number: PageNumber = None,
+    page_size: PerPage = None,
+) -> WaitingList:
+    """All that waits for the owner's word: uploads and pricing runs in review, plans, then prices
+    beyond the limits and suggestions, those first that move the most money. `kind` leaves those of
+    one kind.
+    """
+    only: Kind | None = None if kind is None else read(kind, Kind, "kind")
+    paging = read_paging(page_number, page_size, *OF_CARDS)
+    (rows, numbers), counts = await queue.page_of(session, caller, only, paging, clock.now())
+    return list_of([shown(one, settings.origin) for one in rows], counts, numbers)
+
+
+class WaitingDecision(msgspec.Struct, forbid_unknown_fields=True):
+    """`answer` is one of those that it takes; `revision` is that of the list."""
+
+    answer: Annotated[Any, Like(Answer, needed=True)] = None
+    revision: Annotated[Any, Like(str, needed=True)] = None
+
+
+@post(
+    "/waiting/{kind:str}/{waiting_id:int}",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.SessionRequired,
+        errors.KeyRequired,
+        errors.NotFound,
+        errors.RevisionConflict,
+        NotEligible,
+        MarketEvidenceChanged,
+        errors.MutexHeld,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+    ),
+    dependencies=WRITING_SEEN,
+)
+async def decide_on_waiting(
+    writer: Writer, kind: str, waiting_id: int, data: WaitingDecision
+) -> DecidedShown:
+    """Approve, decline or snooze what waits, if it is as the caller saw it. Of callers at once one
+    decides; the others get 409. Plans take a member's click alone.
+    """
+    of: Kind = read(kind, Kind, "kind")
+    answer: Answer = read(data.answer, Answer, "answer")
+    revision = read(data.revision, str, "revision")
+    done = await decide_waiting.decide(writer, of, waiting_id, revision, answer)
+    return decided_body(done, writer.settings.origin)
+
+
+router = Router(path="", route_handlers=[read_waiting, decide_on_waiting], tags=["pricing"])

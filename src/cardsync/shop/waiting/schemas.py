@@ -1,0 +1,104 @@
+"""The JSON structs of what waits for the owner, and the functions that fill them. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from cardsync.platform.kit.row_pages import Numbers
+from cardsync.platform.money import dollars, to_units
+from cardsync.platform.plurals import counted
+from cardsync.shop.waiting.decide_waiting import DecidedWaiting
+from cardsync.shop.waiting.queue import Answer, Kind, Waits
+
+
+class WaitingShown(msgspec.Struct):
+    """Something that waits. `cards` and `listed_value_change` are its effect, as far as they are
+    known; a decision names the `revision`.
+    """
+
+    kind: Kind
+    id: int
+    """The number of the upload, the run, the plan or the suggestion; of a price, the card's
+    marketplace id"""
+    revision: str
+    """That of the newest content; opaque"""
+    summary: str
+    cards: int | None
+    listed_value_change: str | None
+    """The change of the listed value, in USD; of a suggestion, the expected value"""
+    risk: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    answers: list[Answer]
+    """The answers that it takes"""
+    confirm_url: str
+    """The page on which a member decides"""
+
+
+class WaitingCounted(msgspec.Struct):
+    """How many of each kind wait."""
+
+    upload: int
+    run: int
+    plan: int
+    price: int
+    suggestion: int
+
+
+class WaitingList(msgspec.Struct):
+    waiting: list[WaitingShown]
+    counts: WaitingCounted
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class DecidedShown(msgspec.Struct):
+    """`run_id` is the pricing run of approved prices. What a plan builds on may have changed: then
+    it was not applied, and `waits` is what takes a new decision.
+    """
+
+    answer: Answer
+    run_id: int | None
+    waits: WaitingShown | None
+
+
+def shown(one: Waits, origin: str) -> WaitingShown:
+    return WaitingShown(
+        one.kind,
+        one.id,
+        one.revision,
+        _summary(one),
+        one.cards,
+        None if one.change is None else dollars(to_units(one.change)),
+        one.risk,
+        one.since,
+        one.expires_at,
+        one.answers,
+        origin + one.page,
+    )
+
+
+def _summary(one: Waits) -> str:
+    if one.kind == "upload":
+        return f"Upload {one.id}: its prices are not used until you decide."
+    if one.kind == "run":
+        return f"Pricing run {one.id}: many prices would jump. None are used until you decide."
+    if one.kind == "plan":
+        cards = counted(one.cards or 0, "card", "cards")
+        return f"Plan {one.id}: {cards}" + (f", {one.risk} risk." if one.risk else ".")
+    name = one.name or f"{one.kind.capitalize()} {one.id}"
+    was = "no price" if one.current_price is None else dollars(to_units(one.current_price))
+    return f"{name}: {was} to {dollars(to_units(one.proposed_price))}."
+
+
+def list_of(rows: list[WaitingShown], counts: dict[Kind, int], numbers: Numbers) -> WaitingList:
+    return WaitingList(rows, WaitingCounted(**counts), *numbers)
+
+
+def decided_body(done: DecidedWaiting, origin: str) -> DecidedShown:
+    again = None if done.waits is None else shown(done.waits, origin)
+    return DecidedShown(done.answer, done.run_id, again)
