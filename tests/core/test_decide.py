@@ -1,5 +1,6 @@
 """What becomes of a change of prices, as a table of all its rules; properties of it."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -107,6 +108,11 @@ def test_the_table_has_all_the_limits_that_are_summed_and_no_other():
     assert all(
         [rule.limit for rule in LIMITS if rule.breaks(BROKEN[one])] == [one] for one in BROKEN
     )
+
+
+def test_the_documents_name_each_limit():
+    told = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
+    assert [rule.limit for rule in LIMITS if f"| `{rule.limit}` |" not in told] == []
 
 
 FAR = BROKEN["card_hour"]
