@@ -34,7 +34,7 @@ from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.lots.fee_schedule import FeeLevel, net, schedule_at
-from cardsync.shop.waiting.queue import whole_shop
+from cardsync.shop.waiting.all_waiting import whole_shop
 from cardsync.shop.waiting.schemas import shown
 from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
 from cardsync.stock.cards.market_trend import market_trends

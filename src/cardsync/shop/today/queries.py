@@ -53,7 +53,7 @@ from cardsync.shop.today.schemas import (
 )
 from cardsync.shop.today.shop_facts import NONE, Facts, FailedTask, Pending, Pull, Waiting
 from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
-from cardsync.shop.waiting.queue import SUMS, values_of
+from cardsync.shop.waiting.all_waiting import SUMS, values_of
 
 FEEDBACKS: Final = 100
 # Number of the newest orders that are searched for feedback.

@@ -21,7 +21,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.prices.proposals.decide_proposals import Answer as Word
 from cardsync.prices.proposals.decide_proposals import Revision, SeenProposal
 from cardsync.prices.recommendations import accept_recommendation as suggestions
-from cardsync.shop.waiting.queue import Answer, Kind, Waits, one_of
+from cardsync.shop.waiting.all_waiting import Answer, Kind, Waits, one_of
 
 _WORDS: Final[Mapping[Answer, Word]] = {
     "approve": "accepted",
@@ -50,11 +50,10 @@ class DecidedWaiting(NamedTuple):
 async def decide(
     writer: Writer, kind: Kind, id: int, revision: str, answer: Answer
 ) -> DecidedWaiting:
-    """Raises OwnerRequired, NotFound, RevisionConflict, InvalidPayload, and what the kind raises:
+    """Raises NotFound, RevisionConflict, InvalidPayload, and what the kind raises:
     a plan takes a member (SessionRequired), an upload no token (KeyRequired).
     """
     session, caller, _, now, _ = writer
-    caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     found = await one_of(session, caller, kind, id, now)
     if found is None:

@@ -19,8 +19,8 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
-from cardsync.shop.waiting import decide_waiting, queue
-from cardsync.shop.waiting.queue import Answer, Kind
+from cardsync.shop.waiting import all_waiting, decide_waiting
+from cardsync.shop.waiting.all_waiting import Answer, Kind
 from cardsync.shop.waiting.schemas import DecidedShown, WaitingList, decided_body, list_of, shown
 from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import (
@@ -51,7 +51,7 @@ async def read_waiting(
     """
     only: Kind | None = None if kind is None else read(kind, Kind, "kind")
     paging = read_paging(page_number, page_size, *OF_CARDS)
-    (rows, numbers), counts = await queue.page_of(session, caller, only, paging, clock.now())
+    (rows, numbers), counts = await all_waiting.page_of(session, caller, only, paging, clock.now())
     return list_of([shown(one, settings.origin) for one in rows], counts, numbers)
 
 
@@ -87,6 +87,8 @@ async def decide_on_waiting(
     """Approve, decline or snooze what waits, if it is as the caller saw it. Of callers at once one
     decides; the others get 409. Plans take a member's click alone.
     """
+    # Whoever may not decide learns nothing of what the body should be.
+    writer.caller.must_be_owner()
     of: Kind = read(kind, Kind, "kind")
     answer: Answer = read(data.answer, Answer, "answer")
     revision = read(data.revision, str, "revision")

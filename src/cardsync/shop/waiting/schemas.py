@@ -9,8 +9,8 @@ import msgspec
 from cardsync.platform.kit.row_pages import Numbers
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.plurals import counted
+from cardsync.shop.waiting.all_waiting import Answer, Kind, Waits
 from cardsync.shop.waiting.decide_waiting import DecidedWaiting
-from cardsync.shop.waiting.queue import Answer, Kind, Waits
 
 
 class WaitingShown(msgspec.Struct):
@@ -19,6 +19,7 @@ class WaitingShown(msgspec.Struct):
     """
 
     kind: Kind
+    """What waits"""
     id: int
     """The number of the upload, the run, the plan or the suggestion; of a price, the card's
     marketplace id"""

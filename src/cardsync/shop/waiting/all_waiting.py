@@ -1,5 +1,5 @@
-"""Reads all that waits for the owner's word: uploads and pricing runs in review, plans, prices beyond
-the limits and suggestions. Each is a row of one shape, whichever table keeps it (ADR 0046).
+"""Reads all that waits for the owner's word: uploads and pricing runs in review, plans, prices
+beyond the limits and suggestions. Each is a row of one shape, whichever table keeps it (ADR 0046).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _PAGE: Final = f"""
            AND (CAST(:id AS bigint) IS NULL OR w.id = :id)
          ORDER BY place, worth DESC, id DESC LIMIT :limit OFFSET :offset)
     SELECT p.kind, p.id, p.moment, p.revision, p.since, p.cards,
-           CASE p.kind WHEN 'price' THEN sign(p.proposed_price - coalesce(p.current_price, 0))
+           CASE WHEN p.kind = 'price' THEN sign(p.proposed_price - coalesce(p.current_price, 0))
                 ELSE 1 END * p.amount,
            p.risk, p.expires_at, p.current_price, p.proposed_price,
            coalesce(c.product_name, d.product_name)
