@@ -19,7 +19,7 @@ class WaitingShown(msgspec.Struct):
     """
 
     kind: Kind
-    """What waits"""
+    """The kind of thing that waits"""
     id: int
     """The number of the upload, the run, the plan or the suggestion; of a price, the card's
     marketplace id"""
