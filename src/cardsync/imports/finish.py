@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
-from cardsync.agents.seller_state.exported import NOTHING, end_pricing, fingerprint
+from cardsync.agents.seller_state.exported import NOTHING
 from cardsync.agents.seller_state.state import Lease, hold_lease, own_state
 from cardsync.agents.sync import cancel as sync_cancel
 from cardsync.imports.judge_upload import Verdict
@@ -26,8 +26,8 @@ from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.metrics import UPLOAD_SECONDS, UPLOADS
 from cardsync.platform.work.models import State, Upload
 from cardsync.platform.work.piece import CancelRequested
+from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.models import PriceRun
-from cardsync.prices.runs.ended import Ended, settle
 from cardsync.prices.runs.reprice import begin
 from cardsync.prices.runs.run_reads import count_changes
 from cardsync.prices.runs.sale_runs import begun_since
@@ -66,7 +66,7 @@ async def finish(
         row.report = outcome.report
         await _end_run(session, upload, verdict, outcome, now)
         await _supersede_reviews(session, upload)
-        await settle(session, state, _ended(upload, outcome, in_review, reprice), now)
+        await ended(session, state, _applied(upload, outcome, in_review, reprice), now)
         if outcome.sold is not None:
             await begun_since(session, state, upload.begun_at or upload.received_at, now)
         await keep_settled(session, seller_id)
@@ -118,15 +118,15 @@ async def _end_run(
     )
 
 
-def _ended(
+def _applied(
     upload: Upload,
     outcome: Outcome,
     in_review: bool,
     reprice: bool,
-) -> Ended:
+) -> Applied:
     """Return the findings of the upload's pricing; a run after it leaves the agent's task."""
     changed = bool(outcome.report["changed"])
-    return Ended(
+    return Applied(
         outcome.fingerprint,
         completed=not in_review and not reprice,
         pushes=changed and not reprice,
@@ -150,9 +150,10 @@ async def settle_and_release(work: Work, lease: Lease) -> None:
     try:
         async with work.database.tenant(lease.seller_id) as session:
             own = await own_state(session, lease)
-            await hold_lease(session, lease, clock.now())
+            now = clock.now()
+            await hold_lease(session, lease, now)
             if own.export_fingerprint is None:
-                await end_pricing(session, own, await fingerprint(session, lease.seller_id))
+                await ended(session, own, Applied(), now)
             await sync_state.release_lease(session, lease)
     except CancelRequested:
         await sync_cancel.end_held(work, lease)
@@ -290,7 +291,7 @@ async def fail(
         )
         if own.review_upload_id == upload.id:
             own.review_upload_id = None
-        await end_pricing(session, own, await fingerprint(session, upload.seller_id))
+        await ended(session, own, Applied(), now)
         if own.cancel_requested_at is not None:
             await session.flush()
             await sync_cancel.end(session, own, now)

@@ -1,11 +1,14 @@
-"""Each end of a pricing marks the same kept figures as out of date: those of `OF_PRICES`, whatever
-wrote the prices or targets, and however it ended. Who stores the export's fingerprint ends one.
+"""Each end of a pricing has the effects of the one list (`decisions/ended.py`), whatever wrote the
+prices or targets, and however it ended: it marks the kept figures of `OF_PRICES` as out of date,
+stores the price file's fingerprint, and gives the sync app its task where it asks other prices.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,10 +18,12 @@ from cardsync.imports.drain import work_off_one
 from cardsync.platform import clock
 from cardsync.platform.derived.kept_figures import OF_PRICES, Figure
 from cardsync.prices.engine import engine
+from cardsync.prices.recommendations.generate import RECOMMENDATIONS
 from cardsync.prices.rollback import apply_imported_prices
 from market_builder import ago
-from rollbacks_builder import a_rule
+from rollbacks_builder import a_rule, newest_run, ready
 from stopped_workers import stopped
+from world import exported
 
 ROWS = a_csv(
     a_row(1, market="20.00", low="20.00", price="10.00"),
@@ -102,19 +107,89 @@ async def an_acceptance_that_is_taken_back(seller):
     assert answer.status_code == 200, answer.text
 
 
+async def a_typed_price(seller):
+    answer = await seller.http.put("/api/pricing/pins/2", json={"price": "9.50"})
+    assert answer.status_code == 200, answer.text
+
+
+async def a_typed_price_that_is_taken_back(seller):
+    await a_typed_price(seller)
+    await forgotten(seller)
+    assert (await undo_newest(seller, "pricing.pinned")).status_code == 200
+
+
+async def many_typed_prices(seller):
+    answer = await seller.post("/api/pricing/pins/pin_many", json={"marketplace_ids": [1, 2]})
+    assert answer.json()["changed"] == 2, answer.text
+
+
+async def a_promotion(seller):
+    now = clock.now()
+    times = {"starts_at": clock.rfc3339(now), "ends_at": clock.rfc3339(now + timedelta(hours=1))}
+    sale = {"name": "A tenth off", "adjust_bp": -1_000} | times
+    assert (await seller.post("/api/pricing/sales", json=sale)).status_code == 201
+    clock.shift(timedelta(minutes=1))
+    await seller.sweep()
+    await seller.service.run_jobs()
+
+
+async def a_plan(seller):
+    pin = {"type": "pricing.pins", "set": [{"marketplace_id": 2, "price": "9.40"}]}
+    plan = await seller.post("/api/v1/agent/plans", json={"actions": [pin]})
+    assert (plan.status_code, plan.json()["status"]) == (201, "applied"), plan.text
+
+
+async def an_applied_rollback(seller):
+    await ready(seller, run_id=await newest_run(seller))
+    file = await seller.export()
+    body = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": file.text.count("\n") - 1,
+        "file_sha256": hashlib.sha256(file.content).hexdigest(),
+    }
+    answer = await seller.post("/api/v1/repricing_events", json=body)
+    assert answer.status_code == 201, answer.text
+    await seller.service.run_jobs()
+    [rollback] = (await seller.get("/api/pricing/rollbacks")).json()["rollbacks"]
+    assert rollback["state"] == "applied"
+
+
+async def an_accepted_suggestion(seller):
+    await a_rule(seller, name="As it is", price_source="current", priority=1)
+    await an_import(seller)
+    await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
+    [one, *_] = (await seller.get("/api/recommendations")).json()["recommendations"]
+    await forgotten(seller)
+    path = f"/api/recommendations/{one['id']}/accept"
+    answer = await seller.post(path, json={"revision": one["revision"]})
+    assert answer.status_code == 200, answer.text
+
+
+async def a_suggestion_that_is_taken_back(seller):
+    await an_accepted_suggestion(seller)
+    await forgotten(seller)
+    assert (await undo_newest(seller, "recommendations.accepted")).status_code == 200
+
+
+# After these the price file has prices for which the sync app has no task.
+PUSHING = [
+    an_import, an_import_with_a_run, an_accepted_review, an_acceptance_that_is_taken_back,
+    a_typed_price, a_typed_price_that_is_taken_back, many_typed_prices, a_promotion, a_plan,
+    an_accepted_suggestion, a_suggestion_that_is_taken_back,
+]  # fmt: skip
 ENDS = [
-    an_import, an_import_with_a_run, a_file_that_is_lost, a_cancelled_import, a_run,
-    a_run_that_fails, imported_prices, imported_prices_that_fail, an_accepted_review,
-    an_acceptance_that_is_taken_back,
+    *PUSHING, a_file_that_is_lost, a_cancelled_import, a_run, a_run_that_fails, imported_prices,
+    imported_prices_that_fail, an_applied_rollback,
 ]  # fmt: skip
 
 
 async def forgotten(seller) -> None:
-    """No figure is marked, and none was ever refreshed."""
+    """No figure is marked, none was ever refreshed, and the sync app has nothing to do."""
     due = "DELETE FROM work_due WHERE seller_id = :id AND stream = ANY (:figures)"
     await seller.service.sql(seller.id, due, id=seller.id, figures=[*OF_PRICES])
     kept = "DELETE FROM shop_figures WHERE seller_id = :id"
     await seller.service.sql(seller.id, kept, id=seller.id)
+    await seller.applied()
 
 
 async def marked(seller) -> set[str]:
@@ -139,9 +214,16 @@ async def seller(a_seller):
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
-async def test_each_end_marks_the_figures_of_prices(seller, end):
+async def test_each_end_has_the_effects_of_the_list(seller, end):
+    file, fingerprint = await exported(seller), await seller.fingerprint()
     await end(seller)
     assert await marked(seller) == {*OF_PRICES}
+    tasks = "SELECT FROM agent_task WHERE seller_id = :id AND kind = :kind AND status = 'pending'"
+    waits = await seller.service.sql(seller.id, tasks, id=seller.id, kind="apply_price_updates")
+    assert bool(waits) == (end in PUSHING)
+    stored = await seller.fingerprint()
+    assert stored is not None
+    assert stored != fingerprint or await exported(seller) == file
 
 
 def stored(tree: ast.AST) -> Iterator[str]:

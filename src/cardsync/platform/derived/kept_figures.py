@@ -52,7 +52,7 @@ class Figure(StrEnum):
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
 # These figures become outdated when prices or targets of cards change: each end of a pricing marks
-# all of them (`cards/exported.end_pricing`).
+# all of them (`prices/decisions/ended.py`).
 OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
 PRICING_ENDS: Final = (
     "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"

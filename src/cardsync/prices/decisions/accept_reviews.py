@@ -20,13 +20,13 @@ from cardsync.platform.database.session import run
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.confirmed import confirm
+from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.decisions.on_sale import note_accepted
 from cardsync.prices.decisions.set_targets import (
     NewTarget,
     apply_targets,
     must_be_free,
     must_take_targets,
-    targets_changed,
 )
 from cardsync.prices.engine import breaker
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
@@ -220,7 +220,7 @@ async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     if await run(session, _PUT_BACK, values) != len(ids):
         raise errors.ChangedSince("the price of one of these cards has changed in the meantime")
     await _forget(session, caller, ids, was, at)
-    await targets_changed(session, state, (), now)
+    await ended(session, state, Applied(pushes=True), now)
 
 
 async def _forget(

@@ -1,5 +1,5 @@
-"""Gives cards immediately the targets of their pins, or else of the live rules, as the next run
-would: a typed price is shown, exported and searched from the same moment on.
+"""Writes targets of single cards: those of their pins, or else of the live rules, as the next run
+would. What follows from them is the caller's (`ended.py`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.models import Account
-from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.session import run
+from cardsync.platform.money import from_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.decisions.on_sale import note_accepted
-from cardsync.prices.decisions.set_targets import write_targets
 from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 
 _CARD_IDS: Final = """
     SELECT id FROM card
@@ -33,18 +31,36 @@ _OPEN_GATES: Final = """
 """
 
 
-async def retarget(
-    session: AsyncSession, state: SyncState, marketplace_ids: Sequence[int], now: datetime
-) -> None:
-    """Write the targets of these cards whose pins have changed; `state` is the seller's row,
-    locked.
+_TARGETS: Final = """
+    UPDATE card c SET target_price = w.price, priced_at = :now, updated_at = :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
+     WHERE c.seller_id = :seller AND c.id = w.id
+"""
 
-    A run that prices at the same time ends with `retake_pins`.
-    """
-    seller_id = state.seller_id
-    account = await session.get_one(Account, seller_id)
+
+async def write_targets(
+    session: AsyncSession,
+    seller_id: int,
+    card_ids: Sequence[int],
+    prices: Sequence[int | None],
+    now: datetime,
+) -> None:
+    """Write targets, in ten-thousandths."""
+    values = {
+        "seller": seller_id,
+        "ids": [*card_ids],
+        "prices": [None if price is None else from_units(price) for price in prices],
+        "now": now,
+    }
+    await run(session, _TARGETS, values)
+
+
+async def retargeted(
+    session: AsyncSession, seller_id: int, marketplace_ids: Sequence[int], now: datetime
+) -> list[int]:
+    """Write the targets of cards whose pins have changed, and return the ids of those that moved."""
     found = await session.scalars(text(_CARD_IDS), {"seller": seller_id, "ids": [*marketplace_ids]})
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, seller_id, now)
     stock = await read_stock(session, account, live, card_ids=[*found])
     priced = await price_stock(stock)
     asked = priced.select("marketplace_id", "sale_id", "pin", "target")
@@ -55,8 +71,9 @@ async def retarget(
         session, seller_id, dict(on_sale.select("marketplace_id", "sale_id").iter_rows()), now
     )
     moved = asked.filter(pl.col("target").ne_missing(pl.col("was")))
-    if not moved.is_empty():
-        await write_targets(session, state, moved["id"].to_list(), moved["target"].to_list(), now)
+    ids: list[int] = moved["id"].to_list()
+    await write_targets(session, seller_id, ids, moved["target"].to_list(), now)
+    return ids
 
 
 async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) -> None:
@@ -68,14 +85,15 @@ async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) ->
 
 
 async def retake_pins(
-    session: AsyncSession, state: SyncState, found: RunFindings, now: datetime
-) -> None:
-    """End a run whose cards were pinned or unpinned while it wrote: the last word is the person's."""
-    pins = await standing.pins_of(session, state.seller_id, now)
+    session: AsyncSession, seller_id: int, found: RunFindings, now: datetime
+) -> list[int]:
+    """Return the ids of the cards that were pinned or unpinned while a run wrote, and are priced by
+    that: the last word is the person's.
+    """
+    pins = await standing.pins_of(session, seller_id, now)
     taken = dict(found.pins.iter_rows())
     if pins == taken:
-        return
+        return []
     priced = set(found.priced)
     changed = {id for id, price in pins.items() ^ taken.items() if id in priced}
-    if changed:
-        await retarget(session, state, sorted(changed), now)
+    return await retargeted(session, seller_id, sorted(changed), now) if changed else []

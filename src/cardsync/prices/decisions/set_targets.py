@@ -1,5 +1,4 @@
-"""Makes proposed prices the targets of their cards: it writes targets, price changes, the export's
-fingerprint and the agent's task in the caller's transaction.
+"""Makes proposed and typed prices the targets of their cards, in the caller's transaction.
 
 The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
 that a rollback can take them back. A price with an `until` is pinned until then, because the next
@@ -17,14 +16,14 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.agents.seller_state.exported import end_pricing, fingerprint_after
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live
 from cardsync.platform import errors
 from cardsync.platform.database.session import run
 from cardsync.platform.money import from_units
 from cardsync.prices import standing
-from cardsync.prices.decisions.push_task import push_prices
+from cardsync.prices.decisions.ended import Applied, ended
+from cardsync.prices.decisions.retarget import retargeted, write_targets
 from cardsync.prices.errors import NotEligible
 from cardsync.prices.models import PriceRun
 
@@ -81,11 +80,6 @@ _CHANGES: Final = """
            AS w (id, price, rule_id)
       JOIN card c ON c.seller_id = :seller AND c.id = w.id
 """
-_TARGETS: Final = """
-    UPDATE card c SET target_price = w.price, priced_at = :now, updated_at = :now
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
-     WHERE c.seller_id = :seller AND c.id = w.id
-"""
 _MARKETPLACE_IDS: Final = """
     SELECT id, marketplace_id FROM card
      WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
@@ -124,38 +118,19 @@ async def apply_targets(
     await run(session, _CHANGES, values)
     if ending := [target for target in targets if target.until is not None]:
         await _pin(session, state.seller_id, ending, by, now)
-    await write_targets(session, state, ids, [target.price for target in targets], now)
+    await write_targets(session, state.seller_id, ids, [target.price for target in targets], now)
+    await ended(session, state, Applied(cards=ids, pushes=True), now)
     return made.id
 
 
-async def write_targets(
-    session: AsyncSession,
-    state: SyncState,
-    card_ids: Sequence[int],
-    prices: Sequence[int | None],
-    now: datetime,
+async def retarget(
+    session: AsyncSession, state: SyncState, marketplace_ids: Sequence[int], now: datetime
 ) -> None:
-    """Write targets, in ten-thousandths, and update the data that depends on them."""
-    values = {
-        "seller": state.seller_id,
-        "ids": [*card_ids],
-        "prices": [None if price is None else from_units(price) for price in prices],
-        "now": now,
-    }
-    await run(session, _TARGETS, values)
-    await targets_changed(session, state, card_ids, now)
-
-
-async def targets_changed(
-    session: AsyncSession, state: SyncState, card_ids: Sequence[int], now: datetime
-) -> None:
-    """Tell the export, the agent and the kept figures that the targets of these cards are others
-    than before.
+    """Price cards whose pins have changed: a typed price is shown, exported and searched from the
+    same moment on. A run that prices at the same time ends with `retake_pins`.
     """
-    known = state.export_fingerprint
-    exported = await fingerprint_after(session, state.seller_id, known, card_ids)
-    await push_prices(session, state.seller_id, now)
-    await end_pricing(session, state, exported)
+    if moved := await retargeted(session, state.seller_id, marketplace_ids, now):
+        await ended(session, state, Applied(cards=moved, pushes=True), now)
 
 
 async def _pin(

@@ -15,7 +15,6 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.agents.agentwork.price_tasks import note_push
 from cardsync.agents.seller_state.exported import fingerprint_served
 from cardsync.agents.seller_state.models import SyncState
@@ -35,7 +34,7 @@ from cardsync.prices.files.content import (
     weak_etag,
 )
 from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
-from cardsync.prices.inputs.rule_rows import rules_of, run_of
+from cardsync.prices.inputs.rule_rows import live_run, rules_of
 from cardsync.web.made_files import UnnamedFile, sha256_of
 
 _APPLIED_NOW = """
@@ -141,8 +140,7 @@ async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> 
     drafts = [rule.id for rule in await rules_of(session, seller_id) if _is_draft(rule)]
     if not drafts:
         return False
-    account = await session.get_one(Account, seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, seller_id, now)
     as_published = [
         replace(rule, state="published") if _is_draft(rule) else rule for rule in live.rules
     ]

@@ -84,6 +84,12 @@ async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
     return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
 
 
+async def live_run(session: AsyncSession, seller_id: int, now: datetime) -> tuple[Account, Run]:
+    """Return the seller's account with `run_of` it."""
+    account = await session.get_one(Account, seller_id)
+    return account, await run_of(session, account, now)
+
+
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run of the seller's live rules, sales and settings at this moment."""
     # A command that makes a seller needs the preset rule alone, and frames take long to import.

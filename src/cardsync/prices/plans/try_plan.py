@@ -18,13 +18,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.errors import OverlappingRuleTransitions
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.prices.inputs.rule_queries import need_readable, selections
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.loss.risk import Risk, Size, risk_of
 from cardsync.prices.plans.actions import Actions, RuleChange
 from cardsync.prices.plans.basis import Basis, basis_of
@@ -57,8 +56,7 @@ async def judge(
 ) -> Judged:
     """Raises what the operations raise, and OverlappingRuleTransitions."""
     seller_id = caller.seller_id
-    account = await session.get_one(Account, seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, seller_id, now)
     await refuse_overlaps(session, seller_id, live, actions)
     reach = await reach_of(session, seller_id, live, actions)
     basis = await basis_of(session, seller_id, actions, now)

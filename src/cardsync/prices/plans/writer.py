@@ -23,7 +23,7 @@ from cardsync.platform.money import dollars
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import ON_SALE
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run, run_of
 from cardsync.prices.loss.decide import ASKS, By, Verdict, confirmation_of, decide
 from cardsync.prices.loss.moves import has_moves, record, take_back
 from cardsync.prices.loss.risk import Size, risk_of
@@ -110,8 +110,7 @@ async def write(
     if not (by.modes or by.limited or takes_back):
         return await do()
     await sync_state.locked(session, caller.seller_id)
-    account = await session.get_one(Account, caller.seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, caller.seller_id, now)
     meant = await _meant(session, caller.seller_id, live, action)
     if meant is None and not by.modes:
         return await do()

@@ -19,7 +19,6 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.prices.engine.rules import Rule
@@ -27,7 +26,7 @@ from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.preview import preview
 from cardsync.prices.preview.schemas import MoveBin, Preview
 
@@ -85,8 +84,7 @@ async def preview_draft(
     """
     caller.must_be_owner()
     seller_id = caller.seller_id
-    account = await session.get_one(Account, seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, seller_id, now)
     draft, former = read_draft(given.rule, given.rule_id, list(live.rules))
     query = await need_readable(session, seller_id, draft.query, "rule.query")
     draft = replace(draft, query=query)

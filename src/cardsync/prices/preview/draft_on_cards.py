@@ -14,7 +14,6 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none
@@ -24,7 +23,7 @@ from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.prices.inputs.rule_json import RuleBody
 from cardsync.prices.inputs.rule_queries import need_readable, selections
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.preview.draft import beside, read_draft
 from cardsync.prices.preview.schemas import DraftOnCard, DraftOnCards, PricedBy
 from cardsync.prices.receipts.schemas import (
@@ -60,8 +59,7 @@ async def draft_on_cards(
     Raises OwnerRequired, InvalidRule, InvalidQuery, InvalidPayload, NotFound.
     """
     caller.must_be_owner()
-    account = await session.get_one(Account, caller.seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, caller.seller_id, now)
     draft, _ = read_draft(given.rule, given.rule_id, list(live.rules))
     query = await need_readable(session, caller.seller_id, draft.query, "rule.query")
     draft = replace(draft, query=query)

@@ -14,12 +14,11 @@ from typing import Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.prices.engine.preset_rules import PRESETS
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs.cards_to_price import Stock, read_stock, simulate_stock
-from cardsync.prices.inputs.rule_rows import all_rows, rule_of, run_of
+from cardsync.prices.inputs.rule_rows import all_rows, live_run, rule_of
 from cardsync.prices.models import PricingRule
 from cardsync.prices.preview import preview
 from cardsync.prices.preview.draft import UNSAVED
@@ -39,8 +38,7 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
         for row in rows
         if row.preset is None and row.priority != DEFAULT_PRIORITY and row.state == "published"
     ]
-    account = await session.get_one(Account, caller.seller_id)
-    run = await run_of(session, account, now)
+    account, run = await live_run(session, caller.seller_id, now)
     # They take the same cards, so they share an id: whichever is there, it governs the same.
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
     every = replace(run, rules=[*own, *drafts.values()])

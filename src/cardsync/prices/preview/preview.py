@@ -23,7 +23,6 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.agents.seller_state.lease import held_to_read
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
@@ -44,7 +43,7 @@ from cardsync.prices.inputs.market_inputs import observed_for
 from cardsync.prices.inputs.rule_file import read_rules, read_sales
 from cardsync.prices.inputs.rule_json import RuleBody, SaleBody
 from cardsync.prices.inputs.rule_queries import need_readable, selections
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.preview.schemas import DifferingCard, LargestMove, MoveBin, Preview
 from cardsync.prices.receipts.sentences import blocker_codes, explain
 from cardsync.stock.cards.write import decimal
@@ -111,8 +110,7 @@ async def priced(
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
     seller_id = caller.seller_id
-    account = await session.get_one(Account, seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, seller_id, now)
     run = await asked(session, seller_id, given.rules, given.sales, live)
     bound: dict[str, Any] = {}
     where = await _where(session, seller_id, given.search, bound)

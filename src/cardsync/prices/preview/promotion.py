@@ -16,7 +16,6 @@ import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
 from cardsync.prices.engine.expressions import cents, scaled
@@ -26,7 +25,7 @@ from cardsync.prices.engine.simulate import Effect, furthest
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_queries import need_readable, selections
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.limits import RULE_PRIORITY
 from cardsync.prices.preview.draft import UNSAVED
 from cardsync.prices.preview.preview import cards_of, reason_of
@@ -51,8 +50,7 @@ async def preview_promotion(
 ) -> PromotionEffect:
     """Raises InvalidRule, InvalidQuery, NotFound."""
     caller.must_be_owner()
-    account = await session.get_one(Account, caller.seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, caller.seller_id, now)
     sale = read_sale(given.sale, given.sale_id, list(live.sales), now)
     query = await need_readable(session, caller.seller_id, sale.query, "sale.query")
     sale = as_if_on(replace(sale, query=query), now)

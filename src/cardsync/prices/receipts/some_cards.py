@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import read_stock, simulate_stock, with_losing
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.receipts.sentences import explain
 
 
@@ -38,7 +38,6 @@ async def live_steps(
     now: datetime,
 ) -> list[dict[str, Any]]:
     """Return the steps to the price that a run would ask now; none for a card that none prices."""
-    account = await session.get_one(Account, caller.seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, caller.seller_id, now)
     priced, run = await priced_cards(session, account, live, [card_id])
     return explain(priced[card_id], run) if card_id in priced else []

@@ -14,11 +14,10 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.money import dollars_or_none
 from cardsync.prices.inputs import rule_json
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.receipts.sentences import blocker_codes, explain
 from cardsync.prices.receipts.some_cards import priced_cards
 from cardsync.stock.cards.models import Card
@@ -60,8 +59,7 @@ async def what_if(
     )
     if card is None:
         raise errors.NotFound(f"there is no card {marketplace_id}")
-    account = await session.get_one(Account, caller.seller_id)
-    live = await run_of(session, account, now)
+    account, live = await live_run(session, caller.seller_id, now)
     priced, judged = await priced_cards(session, account, live, [card.id])
     asked = priced[card.id]
     rule = next((one for one in judged.rules if one.id == asked["rule_id"]), None)

@@ -18,12 +18,12 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import run
 from cardsync.platform.money import dollars, from_units, to_units, usd
+from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.decisions.set_targets import (
     NewTarget,
     apply_targets,
     must_be_free,
     must_take_targets,
-    targets_changed,
 )
 from cardsync.prices.errors import NotEligible
 from cardsync.prices.plans.permissions import who_writes
@@ -174,7 +174,7 @@ async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     if not await run(session, _PUT_BACK, values):
         raise errors.ChangedSince(f"the target of card {undo['card']} was changed in the meantime")
     await run(session, _UNPIN, values)
-    await targets_changed(session, state, [undo["card"]], now)
+    await ended(session, state, Applied(cards=[undo["card"]], pushes=True), now)
 
 
 RECOMMENDATIONS: Final = Kind(

@@ -35,7 +35,7 @@ from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run, run_of
 from cardsync.prices.loss.loss_limits import SIDES, SPANS, is_beyond, summed
 from cardsync.prices.loss.moves import past_moves, record
 from cardsync.prices.proposals.models import Proposal
@@ -184,8 +184,7 @@ Read = tuple[Run, Candidates]
 async def _read(database: Database, seller_id: int, now: datetime) -> Read:
     """Return the targets of a present run, and the recommendations."""
     async with database.tenant(seller_id, snapshot=True) as session:
-        account = await session.get_one(Account, seller_id)
-        asked = await run_of(session, account, now)
+        account, asked = await live_run(session, seller_id, now)
         found = await all_found(session, account, now, await _rules_before(session, seller_id))
     return asked, found
 

@@ -20,13 +20,13 @@ import procrastinate
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.agents.seller_state.exported import end_pricing, fingerprint
 from cardsync.agents.seller_state.lease import UnderLease
 from cardsync.agents.seller_state.state import Lease, hold_lease, own_state, release_lease
 from cardsync.platform import clock
 from cardsync.platform.database.session import run
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import Work, enqueue, jobs, mark_due
+from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.limits import CLOCK_SECONDS
 from cardsync.prices.models import PriceRollback, RepricingEvent
 from cardsync.prices.rollback.brought import LARGEST, RUNS_LOOKED_AT, with_more
@@ -193,7 +193,7 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
                 _TAKE_BACK,
             )
             after = last
-    await _finish(work, lease, event)
+    await _end(work, lease, event)
 
 
 async def _rollback_of(work: Work, event: RepricingEvent) -> PriceRollback | None:
@@ -246,32 +246,24 @@ async def _fail(
     """The next upload brings the prices; a rollback stays served, and is applied when its file is
     imported again, or expires.
     """
-    async with work.database.tenant(lease.seller_id) as session:
-        state = await own_state(session, lease)
-        row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
-        row.settled_at = clock.now()
-        row.rows = None
-        row.error = {
-            "code": code or "internal_error",
-            "message": why or "the prices could not be moved",
-        }
-        await end_pricing(session, state, await fingerprint(session, lease.seller_id))
-        await release_lease(session, lease)
+    message = why or "the prices could not be moved"
+    await _end(work, lease, event, {"code": code or "internal_error", "message": message})
 
 
-async def _finish(work: Work, lease: Lease, event: RepricingEvent) -> None:
-    """The last transaction: the rollback is applied, the export's fingerprint, the lease."""
+async def _end(
+    work: Work, lease: Lease, event: RepricingEvent, error: dict[str, str] | None = None
+) -> None:
+    """The last transaction: the rollback is applied unless it failed, and the lease ends."""
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)
-        if event.rollback_id is not None:
+        if error is None and event.rollback_id is not None:
             rollback = await rollback_of(session, lease.seller_id, event.rollback_id)
             if rollback.state != "applied":
                 await end(session, state, rollback, "applied", now)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
-        row.settled_at = now
-        row.rows = None
-        await end_pricing(session, state, await fingerprint(session, lease.seller_id))
+        row.settled_at, row.rows, row.error = now, None, error
+        await ended(session, state, Applied(), now)
         await release_lease(session, lease)
 
 

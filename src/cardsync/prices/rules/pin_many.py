@@ -20,7 +20,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
 from cardsync.prices import standing
-from cardsync.prices.decisions.retarget import retarget
+from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.limits import PINNED_AT_ONCE
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 

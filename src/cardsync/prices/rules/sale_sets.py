@@ -23,7 +23,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.declared_fields import Money, to_row
 from cardsync.platform.money import UNITS_PER_CENT, dollars, to_units
 from cardsync.prices import standing
-from cardsync.prices.decisions.retarget import retarget
+from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.decisions.sold_on_sale import sold_on_sale
 from cardsync.prices.engine.rules import InvalidRule, Sale, SellerPricing
 from cardsync.prices.inputs import rule_json

@@ -21,7 +21,6 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.exported import (
     NOTHING,
     asks,
-    fingerprint,
     fingerprint_of,
     importable,
 )
@@ -35,11 +34,12 @@ from cardsync.platform.work.piece import CancelRequested
 from cardsync.platform.work.setbacks import pause
 from cardsync.prices.decisions import on_sale
 from cardsync.prices.decisions.confirmed import must_stop
+from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.decisions.found_in_run import found_in
 from cardsync.prices.engine import breaker, engine
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs import rule_rows as store
 from cardsync.prices.inputs.cards_to_price import Stock, price_stock, read_stock, with_losing
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.inputs.rules_before_keys import (
     DAY,
     LONG,
@@ -51,7 +51,6 @@ from cardsync.prices.inputs.rules_before_keys import (
 from cardsync.prices.loss.decide import stops
 from cardsync.prices.models import PriceRun
 from cardsync.prices.receipts.archive import keep
-from cardsync.prices.runs.ended import Ended, settle
 from cardsync.prices.runs.run_reads import count_changes, kept_of
 from cardsync.stock.cards import write
 
@@ -107,7 +106,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
         )
     sold = on_sale.on_sale(priced)
     found = partial(
-        Ended,
+        Applied,
         limited=engine.limited(priced),
         gated=engine.gated(priced),
         sold=sold,
@@ -166,8 +165,7 @@ async def _before_keys(
 
 async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
     async with work.database.tenant(lease.seller_id, snapshot=True) as session:
-        account = await session.get_one(Account, lease.seller_id)
-        asked = await store.run_of(session, account, run.started_at)
+        account, asked = await live_run(session, lease.seller_id, run.started_at)
         stock = await read_stock(session, account, asked)
         return account, await with_losing(session, lease.seller_id, stock) if _keeps(
             run, account
@@ -231,10 +229,10 @@ async def _end(
     run: PriceRun,
     state: str,
     counts: dict[str, Any],
-    ended: Ended | None = None,
+    applied: Applied | None = None,
 ) -> None:
-    """End the run in its last transaction: state, results of its prices, lease. `ended` is None for
-    a run that set no prices.
+    """End the run in its last transaction: state, results of its prices, lease. `applied` is None
+    for a run that set no prices.
 
     Raises LeaseLost or CancelRequested.
     """
@@ -250,25 +248,27 @@ async def _end(
             await _supersede(session, run, now)
         if state == "failed":
             await _let_sales_begin_another(session, own, run, now)
-        if ended is None:
-            ended = Ended(await fingerprint(session, lease.seller_id), completed=False)
+        if applied is None:
+            applied = Applied()
         else:
-            ended = await _with_task(session, run, ended, changed)
-        await settle(session, own, ended, now)
+            applied = await _with_task(session, run, applied, changed)
+        await ended(session, own, applied, now)
         said = f"pricing run {run.id} {state}: {changed} new target{'' if changed == 1 else 's'}"
         note_by(session, lease.seller_id, "pricing", "pricing.repriced", said, now)
         await session.flush()
         await sync_state.release_lease(session, lease)
 
 
-async def _with_task(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:
+async def _with_task(
+    session: AsyncSession, run: PriceRun, applied: Applied, changed: int
+) -> Applied:
     """Add whether the agent gets a task. An upload that shows the old prices has them offered
     again, as after an import without a run.
     """
     follows = "follows" in run.summary
-    pushes = bool(changed) or (follows and ended.fingerprint != NOTHING)
+    pushes = bool(changed) or (follows and applied.fingerprint != NOTHING)
     cycle = await _cycle_of(session, run) if pushes else None
-    return replace(ended, pushes=pushes, withdraws=follows, cycle=cycle)
+    return replace(applied, pushes=pushes, withdraws=follows, cycle=cycle)
 
 
 async def _let_sales_begin_another(

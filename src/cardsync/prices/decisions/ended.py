@@ -1,0 +1,134 @@
+"""The one list of what follows once prices or targets of cards are others, whatever changed them:
+an upload, a run, prices that were accepted, typed, imported or taken back. It is all done in the
+last transaction of the change.
+
+Work that is canceled is below this floor (`agents/sync/cancel.py`), and does the last two alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.seller_state.exported import end_pricing, fingerprint, fingerprint_after
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.prices.decisions import on_sale
+from cardsync.prices.decisions.confirmed import remember
+from cardsync.prices.decisions.found_in_run import RunFindings
+from cardsync.prices.decisions.held_prices import hold_gates, hold_prices
+from cardsync.prices.decisions.keep_reviews import keep_found
+from cardsync.prices.decisions.push_task import push_prices, withdraw
+from cardsync.prices.decisions.retarget import retake_pins
+
+
+@dataclass
+class Applied:
+    """A change of prices. Values that it did not compute are None, and the stored ones stay."""
+
+    # The price file has this fingerprint, else that of the stored one and these cards; where
+    # neither is known, it is read from the cards.
+    fingerprint: str | None = None
+    cards: Sequence[int] = ()
+    # Every target is set, and no further run over the same cards follows at once.
+    completed: bool = False
+    # The price file has prices for which no agent has a task, or no prices any more.
+    pushes: bool = False
+    withdraws: bool = False
+    # The agent's cycle that brought the cards.
+    cycle: str | None = None
+    # A cap limits these prices; `lines` None means that all product lines were priced.
+    limited: pl.DataFrame | None = None
+    gated: pl.DataFrame | None = None
+    lines: Sequence[str] | None = None
+    sold: on_sale.OnSale | None = None
+    reviews: RunFindings | None = None
+    # The leaps that the seller confirmed.
+    confirmed: pl.DataFrame | None = None
+    # A run over the same cards follows at once: the pricing ends with it.
+    followed: bool = False
+
+
+class Effect(NamedTuple):
+    """`do` takes the seller's row, locked, and an `Applied` for which `when` holds."""
+
+    name: str
+    when: Callable[[Applied], object]
+    do: Callable[[AsyncSession, SyncState, Any, datetime], Awaitable[object]]
+
+
+async def _retake_pins(session: AsyncSession, own: SyncState, of: Applied, now: datetime) -> None:
+    """Let the prices that a person typed meanwhile have the last word: they are others than the
+    fingerprint's, and have to be pushed.
+    """
+    assert of.reviews is not None
+    if cards := await retake_pins(session, own.seller_id, of.reviews, now):
+        of.cards, of.pushes = cards, True
+
+
+async def _store_fingerprint(
+    session: AsyncSession, own: SyncState, of: Applied, now: datetime
+) -> None:
+    known = of.fingerprint
+    if of.cards:
+        before = known or own.export_fingerprint
+        known = await fingerprint_after(session, own.seller_id, before, of.cards)
+    exported = known or await fingerprint(session, own.seller_id)
+    await end_pricing(session, own, exported, marks=not of.followed)
+
+
+EFFECTS: Final = (
+    Effect(
+        "caps that hold prices",
+        lambda of: of.completed,
+        lambda session, own, of, now: hold_prices(
+            session, own.seller_id, of.limited, now, of.lines
+        ),
+    ),
+    Effect(
+        "market gates that hold prices",
+        lambda of: of.completed,
+        lambda session, own, of, now: hold_gates(session, own.seller_id, of.gated),
+    ),
+    Effect(
+        "promotions of the targets",
+        lambda of: of.sold,
+        lambda session, own, of, now: on_sale.settle(session, own.seller_id, of.sold, now),
+    ),
+    Effect(
+        "prices that wait for a review",
+        lambda of: of.reviews,
+        lambda session, own, of, now: keep_found(session, own.seller_id, of.reviews, now),
+    ),
+    Effect(
+        "leaps that the seller confirmed",
+        lambda of: of.confirmed is not None,
+        lambda session, own, of, now: remember(session, own.seller_id, of.confirmed, now),
+    ),
+    Effect("prices that a person typed meanwhile", lambda of: of.reviews, _retake_pins),
+    Effect(
+        "the sync app's task",
+        lambda of: of.pushes,
+        lambda session, own, of, now: push_prices(session, own.seller_id, now, of.cycle),
+    ),
+    Effect(
+        "no task where no price is asked",
+        lambda of: of.withdraws and not of.pushes,
+        lambda session, own, of, now: withdraw(session, own.seller_id, now),
+    ),
+    Effect(
+        "the price file's fingerprint, and the figures of Today, the network and suggestions",
+        lambda of: True,
+        _store_fingerprint,
+    ),
+)
+
+
+async def ended(session: AsyncSession, own: SyncState, applied: Applied, now: datetime) -> None:
+    for effect in EFFECTS:
+        if effect.when(applied):
+            await effect.do(session, own, applied, now)
