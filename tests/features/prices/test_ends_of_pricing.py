@@ -134,7 +134,7 @@ async def a_promotion(seller):
 
 
 async def a_plan(seller):
-    pin = {"type": "pricing.pins", "set": [{"marketplace_id": 2, "price": "9.40"}]}
+    pin = {"type": "pricing.pins", "set": [{"marketplace_id": 2, "price": "9.85"}]}
     plan = await seller.post("/api/v1/agent/plans", json={"actions": [pin]})
     assert (plan.status_code, plan.json()["status"]) == (201, "applied"), plan.text
 

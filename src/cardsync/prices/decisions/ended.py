@@ -62,7 +62,7 @@ class Effect(NamedTuple):
 
 
 async def _retake_pins(session: AsyncSession, own: SyncState, of: Applied, now: datetime) -> None:
-    """Let the prices that a person typed meanwhile have the last word: they are others than the
+    """Let the prices that a person typed while the run wrote have the last word: they are others than the
     fingerprint's, and have to be pushed.
     """
     assert of.reviews is not None
@@ -109,7 +109,7 @@ EFFECTS: Final = (
         lambda of: of.confirmed is not None,
         lambda session, own, of, now: remember(session, own.seller_id, of.confirmed, now),
     ),
-    Effect("prices that a person typed meanwhile", lambda of: of.reviews, _retake_pins),
+    Effect("prices that a person typed while the run wrote", lambda of: of.reviews, _retake_pins),
     Effect(
         "the sync app's task",
         lambda of: of.pushes,
