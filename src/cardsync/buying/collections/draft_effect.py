@@ -50,40 +50,16 @@ async def preview_draft(
     rule_id = _id(fields, "rule_id")
     collection_id = _id(fields, "collection_id")
     rules = await buy_rules_of(session, caller.seller_id)
-    draft = _draft(
-        rules,
-        fields,
-        rule_id,
-    )
+    draft = _draft(rules, fields, rule_id)
     query = await readable_query(session, caller.seller_id, draft.query)
     draft = replace(draft, query=query)
     with_draft = [rule for rule in rules if rule.id != draft.id] + [draft]
-    collection = await _collection(
-        session,
-        caller,
-        collection_id,
-    )
+    collection = await _collection(session, caller, collection_id)
     if collection is None:
         return EffectShown(None, "", 0, 0, "0.00", "0.00", 0, "0.00", "0.00", [])
-    lines = await lines_of(
-        session,
-        caller,
-        collection.id,
-    )
-    now_sums = await effect_of(
-        session,
-        caller,
-        lines,
-        rules,
-        now,
-    )
-    then = await effect_of(
-        session,
-        caller,
-        lines,
-        with_draft,
-        now,
-    )
+    lines = await lines_of(session, caller, collection.id)
+    now_sums = await effect_of(session, caller, lines, rules, now)
+    then = await effect_of(session, caller, lines, with_draft, now)
     return EffectShown(
         collection.id,
         caller.buyer(collection.name) or "",

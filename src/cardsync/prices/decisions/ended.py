@@ -62,8 +62,8 @@ class Effect(NamedTuple):
 
 
 async def _retake_pins(session: AsyncSession, own: SyncState, of: Applied, now: datetime) -> None:
-    """Let the prices that a person typed while the run wrote have the last word: they are others than the
-    fingerprint's, and have to be pushed.
+    """Let the prices that a person typed while the run wrote have the last word: they are others
+    than the fingerprint's, and have to be pushed.
     """
     assert of.reviews is not None
     if cards := await retake_pins(session, own.seller_id, of.reviews, now):

@@ -58,7 +58,7 @@ async def write_targets(
 async def retargeted(
     session: AsyncSession, seller_id: int, marketplace_ids: Sequence[int], now: datetime
 ) -> list[int]:
-    """Write the targets of cards whose pins have changed, and return the ids of those that moved."""
+    """Write the targets of cards whose pins have changed. Return the ids of those that moved."""
     found = await session.scalars(text(_CARD_IDS), {"seller": seller_id, "ids": [*marketplace_ids]})
     account, live = await live_run(session, seller_id, now)
     stock = await read_stock(session, account, live, card_ids=[*found])
