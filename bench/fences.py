@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any
 from unittest.mock import patch
 
+import polars as pl
 from isal import igzip
 from sqlalchemy import text
 
@@ -26,10 +27,8 @@ import read_orders
 import search
 from cardsync.access.caller import Caller
 from cardsync.imports import stored_cards
-from cardsync.platform.database import packed_integers
 from cardsync.platform.database import snapshot_reads as readings
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.platform.database.packed_integers import integer_columns
+from cardsync.platform.database.copy import new_table, read_integers, read_rows
 from cardsync.platform.database.session import Database, driver
 from cardsync.platform.database.transaction_settings import (
     committed_before_the_disk,
@@ -89,42 +88,35 @@ async def integers(report: Report, database: Database, seller: int, rounds: int)
     def reads(expressions: dict[str, str], *, few: bool = False) -> Work:
         async def read() -> None:
             async with database.tenant(seller) as session:
-                await integer_columns(session, expressions, source, "id", few=few)
+                await read_integers(session, expressions, source, "id", few=few)
 
         return read
 
     async def as_rows() -> None:
         async with database.tenant(seller) as session:
-            data = await copy_chunks(session, f"SELECT {', '.join(columns.values())} FROM {source}")
-            await asyncio.to_thread(
-                frame_of, data, dict.fromkeys(columns, packed_integers.pl.Int64)
-            )
+            query = f"SELECT {', '.join(columns.values())} FROM {source}"
+            await read_rows(session, query, dict.fromkeys(columns, pl.Int64))
 
     hashed = reads(columns)
-    await compared(report, "integer_columns", rounds, hashed, as_rows)
+    await compared(report, "read_integers", rounds, hashed, as_rows)
     await compared(report, "packed", rounds, hashed, reads(apart))
     await compared(report, "grouped_by_hash", rounds, hashed, reads(columns, few=True))
 
 
 async def copies(report: Report, database: Database, seller: int, rounds: int) -> None:
+    columns = "id, marketplace_id, set_name, product_name, title"
+    query = f"SELECT {columns} FROM card WHERE seller_id = {seller}"
+    kinds = dict.fromkeys(columns.split(", "), pl.String)
     async with database.tenant(seller) as session:
-        columns = "id, marketplace_id, set_name, product_name, title"
-        data = await copy_chunks(session, f"SELECT {columns} FROM card WHERE seller_id = {seller}")
-    kinds = dict.fromkeys(columns.split(", "), packed_integers.pl.String)
-    frame = frame_of(data, kinds)
-
-    async def temp(session: Any) -> None:
-        typed = ", ".join(f"{name} text" for name in kinds)
-        await session.execute(text(f"CREATE TEMP TABLE t ({typed}) ON COMMIT DROP"))
+        frame = await read_rows(session, query, kinds)
 
     async def copied() -> None:
         async with database.tenant(seller) as session:
-            await temp(session)
-            await copy_in(session, "t", list(kinds), encode(frame))
+            await new_table(session, "t", frame, {})
 
     async def row_by_row() -> None:
         async with database.tenant(seller) as session:
-            await temp(session)
+            await new_table(session, "t", frame.clear(), {})
             statement = f"COPY t ({columns}) FROM STDIN"
             async with (await driver(session)).cursor().copy(statement) as copy:
                 for row in frame.iter_rows():
@@ -132,17 +124,17 @@ async def copies(report: Report, database: Database, seller: int, rounds: int) -
 
     async def read() -> None:
         async with database.tenant(seller) as session:
-            await copy_chunks(session, f"SELECT {columns} FROM card WHERE seller_id = {seller}")
+            await read_rows(session, query, kinds)
 
     async def in_parts() -> None:
         async with database.tenant(seller) as session:
-            statement = f"COPY (SELECT {columns} FROM card WHERE seller_id = {seller}) TO STDOUT"
+            statement = f"COPY ({query}) TO STDOUT"
             async with (await driver(session)).cursor().copy(statement) as copy:
                 async for _ in copy:
                     pass
 
-    await compared(report, "encode and copy_in, for write_row", rounds, copied, row_by_row)
-    await compared(report, "copy_bytes, for `async for`", rounds, read, in_parts)
+    await compared(report, "new_table, for write_row", rounds, copied, row_by_row)
+    await compared(report, "read_rows, for `async for`", rounds, read, in_parts)
 
 
 async def order_reads(report: Report, database: Database, caller: Caller, rounds: int) -> None:

@@ -21,7 +21,6 @@ import psycopg
 
 import ground
 import import_inventory
-from cardsync.platform.database.copy import frame_of
 from cardsync.platform.database.urls import libpq_url
 from cardsync.prices.engine.rules import Rule, SellerPricing
 from cardsync.prices.engine.run_inputs import TIME, Run
@@ -139,9 +138,10 @@ class Shop:
         sql = (
             f"COPY (SELECT {COLUMNS} FROM card c"
             f" WHERE seller_id = {self.seller.seller_id} AND NOT gone"
-            " ORDER BY id) TO STDOUT WITH (FORMAT csv, NULL '\\N')"
+            " ORDER BY id) TO STDOUT WITH (FORMAT csv)"
         )
-        return typed(frame_of(self.copied(sql), dict.fromkeys(READ, pl.Int64)))
+        schema = dict.fromkeys(READ, pl.Int64)
+        return typed(pl.read_csv(self.copied(sql), has_header=False, schema=schema))
 
     def copied(self, sql: str) -> bytes:
         """Return the bytes that a COPY sends."""

@@ -18,7 +18,7 @@ from cardsync.catalog.incoming_products import (
     TYPES,
 )
 from cardsync.catalog.match import match, row_keys
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
 
 PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "finish", "language")
@@ -30,23 +30,13 @@ async def adopt(database: Database, keyed: pl.DataFrame) -> int:
     """
     games = sorted(keyed["game"].unique().to_list())
     async with database.shared() as session:
-        await session.execute(text("CREATE TEMP TABLE games (game text) ON COMMIT DROP"))
-        await copy_in(
-            session,
-            "games",
-            ("game",),
-            encode(pl.DataFrame({"game": games})),
-        )
-        data = await copy_chunks(
+        rows = await read_rows(
             session,
             f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product"
-            " WHERE provisional AND adopted_by IS NULL"
-            " AND game IN (SELECT game FROM games) ORDER BY id",
+            " WHERE provisional AND adopted_by IS NULL AND game = ANY (:games) ORDER BY id",
+            {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String},
+            {"games": games},
         )
-    rows = frame_of(
-        data,
-        {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String},
-    )
     if rows.is_empty():
         return 0
     found = await asyncio.to_thread(_matches, rows, keyed)
@@ -77,9 +67,7 @@ async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
     # it. If the product exists already, all of them point to it.
     found = found.with_columns(first=pl.col("identity").is_first_distinct())
     types = {"old_id": "bigint", "first": "boolean", **TYPES}
-    columns = ", ".join(f"{name} {types.get(name, 'text')}" for name in found.columns)
-    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    await copy_in(session, "incoming", found.columns, await asyncio.to_thread(encode, found))
+    await new_table(session, "incoming", found, types)
     sets = ", ".join(f"{name} = i.{name}" for name in STORED)
     await session.execute(
         text(f"""

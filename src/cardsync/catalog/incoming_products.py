@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys
 from cardsync.catalog.products import identity
 from cardsync.catalog.sources.own import COLUMNS
 from cardsync.catalog.sources.source_record import IDS
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 
 CHUNK = 50_000
 STORED = (
@@ -61,8 +58,4 @@ def key_products(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 async def put_incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
-    types = ", ".join(f"{name} {TYPES.get(name, 'text')}" for name in rows.columns)
-    await session.execute(text(f"CREATE TEMP TABLE incoming ({types}) ON COMMIT DROP"))
-    await copy_in(session, "incoming", rows.columns, await asyncio.to_thread(encode, rows))
-    # The plans of the statements below depend on its size.
-    await session.execute(text("ANALYZE incoming"))
+    await new_table(session, "incoming", rows, TYPES, analyzed=True)

@@ -34,7 +34,7 @@ from cardsync.catalog.sources.own import COLUMNS, SCHEMA
 from cardsync.catalog.sources.read import form_of, slices
 from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
 from cardsync.platform import clock
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.locks import LOAD_SECONDS, Lock, locked
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
@@ -207,9 +207,7 @@ async def _renew_sets(database: Database, keyed: pl.DataFrame, source: str) -> N
     """
     sets = keyed.select("game", "set_name", "set_key").unique()
     async with database.shared() as session:
-        columns = "game text, set_name text, set_key text"
-        await session.execute(text(f"CREATE TEMP TABLE of_file ({columns}) ON COMMIT DROP"))
-        await copy_in(session, "of_file", sets.columns, encode(sets))
+        await new_table(session, "of_file", sets, {})
         stale = (await session.execute(text(_STALE), {"source": source})).all()
     if not stale:
         return
@@ -410,11 +408,7 @@ async def _mark_vanished(
     only those of the sets that it names.
     """
     named = keyed.select("game", "set_key", "identity")
-    await session.execute(
-        text("CREATE TEMP TABLE named (game text, set_key text, identity text) ON COMMIT DROP")
-    )
-    await copy_in(session, "named", named.columns, await asyncio.to_thread(encode, named))
-    await session.execute(text("ANALYZE named"))
+    await new_table(session, "named", named, {}, analyzed=True)
     values = {"source": source, "now": clock.now()}
     statement = _GONE.format(among="game" if whole else "game, set_key")
     gone = (await session.execute(text(statement), values)).scalars().all()

@@ -6,15 +6,13 @@ it has. All of it is derived. `renew` recomputes the named rows.
 
 from __future__ import annotations
 
-import asyncio
-
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.product_names import folded
 from cardsync.catalog.typos import SHORTEST, deletes
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.room_sql import queries_of
 
 _AT_ONCE = 20_000
@@ -27,7 +25,7 @@ async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
     named = rows.select("game", "name_key").filter(pl.col("name_key").fill_null("") != "").unique()
     if named.is_empty():
         return
-    await _temporary(session, "renewed", named.sort("game", "name_key"))
+    await new_table(session, "renewed", named.sort("game", "name_key"), {}, analyzed=True)
     # All writers use the same order of rows, so they cannot block each other.
     await session.execute(text(queries_of(__package__)["renew_names"]))
     await session.execute(text("DROP TABLE renewed"))
@@ -76,13 +74,6 @@ async def add_provisional(session: AsyncSession, rows: pl.DataFrame) -> None:
     await _sets(session, rows)
 
 
-async def _temporary(session: AsyncSession, name: str, frame: pl.DataFrame) -> None:
-    columns = ", ".join(f"{column} text" for column in frame.columns)
-    await session.execute(text(f"CREATE TEMP TABLE {name} ({columns}) ON COMMIT DROP"))
-    await copy_in(session, name, frame.columns, await asyncio.to_thread(encode, frame))
-    await session.execute(text(f"ANALYZE {name}"))
-
-
 async def _sets(session: AsyncSession, rows: pl.DataFrame) -> None:
     sets = rows.select("game", "set_name").unique().with_columns(words=folded(pl.col("set_name")))
     await session.execute(
@@ -109,7 +100,7 @@ async def _words(session: AsyncSession, rows: pl.DataFrame) -> None:
     words = words.filter(words.str.len_chars() >= SHORTEST).sort()
     if words.is_empty():
         return
-    await _temporary(session, "spelled", words.to_frame("word"))
+    await new_table(session, "spelled", words.to_frame("word"), {}, analyzed=True)
     new = (
         await session.scalars(
             text("""
@@ -122,7 +113,7 @@ async def _words(session: AsyncSession, rows: pl.DataFrame) -> None:
     for at in range(0, len(new), _AT_ONCE):
         pairs = [(left, word) for word in new[at : at + _AT_ONCE] for left in sorted(deletes(word))]
         frame = pl.DataFrame(pairs, schema={"deleted": pl.String, "word": pl.String}, orient="row")
-        await _temporary(session, "spelled", frame)
+        await new_table(session, "spelled", frame, {}, analyzed=True)
         await session.execute(
             text("""
                 INSERT INTO catalog_typo (deleted, word) SELECT deleted, word FROM spelled

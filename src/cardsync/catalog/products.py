@@ -22,7 +22,7 @@ from cardsync.catalog.match import CATALOG_KEYS, LANGUAGE_OF_GAME, match, row_ke
 from cardsync.catalog.printings import NORMAL
 from cardsync.catalog.set_names import part_columns, set_columns
 from cardsync.platform import errors
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database, run
 
 # `resolve` needs these columns of each row, besides `row` and `title`; a null printing is unknown.
@@ -57,6 +57,13 @@ OFFERED_SQL = f"""
        AND ((game, set_key) IN (SELECT game, key FROM wanted)
             OR (game, set_code_key) IN (SELECT game, key FROM wanted))
 """
+_OFFERED: dict[str, Any] = {
+    "id": pl.Int64,
+    "marketplace_product_id": pl.Int64,
+    "game": pl.String,
+    **CATALOG_KEYS,
+    "sealed": pl.String,
+}
 
 
 class Printings(NamedTuple):
@@ -210,10 +217,9 @@ async def offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
     """Return the part of the catalog whose sets occur in the rows."""
     wanted = await asyncio.to_thread(_wanted, sets)
     async with database.shared() as session:
-        await session.execute(text("CREATE TEMP TABLE wanted (game text, key text) ON COMMIT DROP"))
-        await copy_in(session, "wanted", ("game", "key"), encode(wanted))
-        data = await copy_chunks(session, OFFERED_SQL)
-    return await asyncio.to_thread(_products, data)
+        await new_table(session, "wanted", wanted, {})
+        found = await read_rows(session, OFFERED_SQL, _OFFERED)
+    return found.with_columns(sealed=pl.col("sealed") == "t")
 
 
 def _wanted(sets: pl.DataFrame) -> pl.DataFrame:
@@ -226,12 +232,6 @@ def _wanted(sets: pl.DataFrame) -> pl.DataFrame:
         ]
     ).drop_nulls()
     return keys.unique().sort("game", "key")
-
-
-def _products(data: bytes) -> pl.DataFrame:
-    schema = {"id": pl.Int64, "marketplace_product_id": pl.Int64, "game": pl.String, **CATALOG_KEYS}
-    read = {name: pl.String if kind == pl.Boolean else kind for name, kind in schema.items()}
-    return frame_of(data, read).with_columns(sealed=pl.col("sealed") == "t")
 
 
 def identity() -> pl.Expr:
@@ -280,18 +280,9 @@ async def _provisional_chunk(
     columns: tuple[str, ...],
 ) -> pl.DataFrame:
     listed = ", ".join(columns[1:])
-    types = ", ".join(f"{name} {'boolean' if name == 'sealed' else 'text'}" for name in columns)
     rows = rows.with_row_index("n")
     async with database.shared() as session:
-        await session.execute(
-            text(f"CREATE TEMP TABLE incoming (n integer, {types}) ON COMMIT DROP")
-        )
-        await copy_in(
-            session,
-            "incoming",
-            ("n", *columns),
-            await asyncio.to_thread(encode, rows),
-        )
+        await new_table(session, "incoming", rows, {"n": "integer", "sealed": "boolean"})
         made = await run(
             session,
             f"""
@@ -303,14 +294,14 @@ async def _provisional_chunk(
         )
         if made:
             await name_index.add_provisional(session, rows)
-        data = await copy_chunks(
+        ids = await read_rows(
             session,
             # Each is looked up separately: without statistics on the temp table, a join would read
             # the whole catalog.
             "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p"
             " WHERE p.identity = md5(i.identity)) FROM incoming i",
+            {"n": pl.UInt32, "product_id": pl.Int64},
         )
-    ids = frame_of(data, {"n": pl.UInt32, "product_id": pl.Int64})
     return rows.join(ids, on="n", how="left").select("identity", "product_id")
 
 

@@ -28,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.each_seller import all_sellers
 from cardsync.access.models import Account
 from cardsync.platform import clock
-from cardsync.platform.database.copy import copy_chunks, frame_of, types_of, with_values
+from cardsync.platform.database.copy import read_rows, types_of
 from cardsync.platform.database.parquet_sheet import ParquetSheet
 from cardsync.platform.database.session import run
 from cardsync.platform.old_data.models import OldRows
@@ -187,10 +187,10 @@ async def _written(
     types = await types_of(session, f"SELECT * FROM {kind.table} WHERE false")
     del types["seller_id"]
     query = _sql(_SLAB, kind, columns=", ".join(f'"{name}"' for name in types))
-    query = await with_values(session, query, {**of_month, "last": last})
-    data = await copy_chunks(session, query)
+    schema = dict.fromkeys(types, pl.String)
+    rows = await read_rows(session, query, schema, {**of_month, "last": last})
     with TemporaryDirectory(prefix="cardsync-") as folder:
-        made = await asyncio.to_thread(_parquet, data, types, Path(folder))
+        made = await asyncio.to_thread(_parquet, rows, types, Path(folder))
     with store.spool() as (path, spooled):
         spooled.write(made)
         spooled.flush()
@@ -201,9 +201,9 @@ async def _written(
     return _Slab(first, last, height)
 
 
-def _parquet(data: bytes, types: dict[str, tuple[str, int | None]], folder: Path) -> bytes:
+def _parquet(rows: pl.DataFrame, types: dict[str, tuple[str, int | None]], folder: Path) -> bytes:
     sheet = ParquetSheet(folder, types)
-    sheet.append(frame_of(data, dict.fromkeys(types, pl.String)))
+    sheet.append(rows)
     return b"".join(sheet.chunks())
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sqlalchemy import text
 
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table, read_rows
 
 PLAIN = ["", "Lotus", 'a "quoted", name', "Pokémon ★", " spaced ", "N", "\x1e\x1f", None]
 ODD = [
@@ -45,12 +45,7 @@ async def test_any_text_comes_out_as_it_went_in(service, texts):
             schema_overrides={"a": pl.String, "b": pl.String, "amount": pl.Decimal(12, 4)},
         )
         async with service.database.shared() as session:
-            await session.execute(
-                text(
-                    "CREATE TEMP TABLE t (n int, a text, b text, amount numeric(12,4))"
-                    " ON COMMIT DROP"
-                )
-            )
-            await copy_in(session, "t", frame.columns, encode(frame))
+            await new_table(session, "t", frame, {"n": "int", "amount": "numeric(12,4)"})
             rows = (await session.execute(text("SELECT * FROM t ORDER BY n"))).all()
-        assert [tuple(row) for row in rows] == frame.rows()
+            back = await read_rows(session, "SELECT * FROM t ORDER BY n", frame.schema)
+        assert [tuple(row) for row in rows] == back.rows() == frame.rows()

@@ -13,7 +13,7 @@ from litestar.response import Stream
 from builders import a_client
 from cardsync.access.patience import POLLED
 from cardsync.asgi import create_app
-from cardsync.platform.database.copy import copy_chunks
+from cardsync.platform.database.copy import read_bytes
 from cardsync.platform.database.session import Database
 
 
@@ -35,7 +35,7 @@ async def streamed() -> Stream:
 @get("/copied")
 async def copied(database: Database, how: str) -> None:
     async with database.shared() as session:
-        await copy_chunks(session, COPIES[how])
+        await read_bytes(session, f"COPY ({COPIES[how]}) TO STDOUT")
 
 
 # Of the first one nothing comes before it ends, and of the second one much has come by then.

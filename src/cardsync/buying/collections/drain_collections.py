@@ -37,7 +37,7 @@ from cardsync.buying.collections.file_formats import (
 from cardsync.buying.collections.match_collection import match_rows
 from cardsync.buying.collections.models import Collection, CollectionColumns
 from cardsync.platform import clock, limits
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.table_text import column_name
@@ -74,7 +74,6 @@ _STORED: Final = (
 _TYPES: Final = {"copies": "integer", "left_out": "boolean"} | dict.fromkeys(
     ("row", "sku", "product_id", "line"), "bigint"
 )
-_INCOMING: Final = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in _STORED)
 _STORE: Final = f"""
     INSERT INTO collection_row (seller_id, collection_id, {", ".join(_STORED)})
     SELECT :seller, :collection, {", ".join(_STORED)} FROM incoming_row
@@ -288,16 +287,9 @@ async def _begin(
 
 async def _store(work: Work, collection: Collection, rows: pl.DataFrame, done: int) -> None:
     named = rows.select(_STORED)
-    data = await asyncio.to_thread(encode, named)
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
-        await session.execute(text(f"CREATE TEMP TABLE incoming_row ({_INCOMING}) ON COMMIT DROP"))
-        await copy_in(
-            session,
-            "incoming_row",
-            named.columns,
-            data,
-        )
+        await new_table(session, "incoming_row", named, _TYPES)
         values = {"seller": collection.seller_id, "collection": collection.id}
         await session.execute(text(_STORE), values)
         mine.read = max(mine.read, done)

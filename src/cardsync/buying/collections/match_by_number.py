@@ -9,11 +9,10 @@ import asyncio
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.judge_products import finish_not_said, language_fits, said_or_base
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
 
 # In these games no number of a set has cards of two names.
@@ -92,13 +91,9 @@ def _faces(left: pl.DataFrame) -> pl.DataFrame:
 async def _read(
     session: AsyncSession, sql: str, table: str, asked: pl.DataFrame, schema: dict[str, Any]
 ) -> pl.DataFrame:
-    columns = ", ".join(
-        f"{name} {'bigint' if kind == pl.Int64 else 'text'}" for name, kind in asked.schema.items()
-    )
-    await session.execute(text(f"CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP"))
-    await copy_in(session, table, asked.columns, await asyncio.to_thread(encode, asked))
-    await session.execute(text(f"ANALYZE {table}"))
-    return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
+    types = {name: "bigint" for name, kind in asked.schema.items() if kind == pl.Int64}
+    await new_table(session, table, asked, types, analyzed=True)
+    return await read_rows(session, sql, schema)
 
 
 def _sole(

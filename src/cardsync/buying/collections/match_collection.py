@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.collections.app_words import printings_of_word
@@ -29,7 +28,7 @@ from cardsync.catalog.judge_products import (
 from cardsync.catalog.match import LANGUAGE_OF_GAME, by_english_name, match, row_keys
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
+from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
 
 _OF_SKUS: Final = """
@@ -361,26 +360,8 @@ async def _read_skus(
     seller_id: int,
     wanted: pl.DataFrame,
 ) -> pl.DataFrame:
-    await session.execute(text("CREATE TEMP TABLE wanted_sku (sku bigint) ON COMMIT DROP"))
-    await copy_in(
-        session,
-        "wanted_sku",
-        wanted.columns,
-        encode(wanted),
-    )
-    data = await copy_chunks(
-        session,
-        await with_values(
-            session,
-            _OF_SKUS,
-            {"seller": seller_id},
-        ),
-    )
-    return await asyncio.to_thread(
-        frame_of,
-        data,
-        _SKU_SCHEMA,
-    )
+    await new_table(session, "wanted_sku", wanted, {"sku": "bigint"})
+    return await read_rows(session, _OF_SKUS, _SKU_SCHEMA, {"seller": seller_id})
 
 
 def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.DataFrame:

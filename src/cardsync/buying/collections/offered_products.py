@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.match import CATALOG_KEYS, by_english_name
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
 
 _CATALOG: Final[dict[str, Any]] = {
@@ -36,9 +35,6 @@ _WITH_IDS: Final[dict[str, Any]] = {
 # A row's ID columns, by their names in `product_elsewhere`; `listing` is the marketplace's ID.
 ID_COLUMNS: Final = {"listing": "listing_id"} | {name.removesuffix("_id"): name for name in IDS}
 _SETS: Final = {name: _CATALOG[name] for name in ("game", "set_key", "set_code_key", "code")}
-_WANTED: Final = """
-    CREATE TEMP TABLE wanted_key (game text, key text, kind text, numbers text) ON COMMIT DROP
-"""
 
 
 def _columns(schema: Iterable[str]) -> str:
@@ -101,31 +97,20 @@ async def offered_products(database: Database, keyed: pl.DataFrame) -> Offered:
     """Return the products that may match the lines of `match_collection.keyed_lines`."""
     wanted = await asyncio.to_thread(_wanted, keyed)
     async with database.shared() as session:
-        await session.execute(text(_WANTED))
-        await copy_in(
-            session,
-            "wanted_key",
-            wanted.columns,
-            encode(wanted),
-        )
-        await session.execute(text("ANALYZE wanted_key"))
-        found = await _read(session, _OF_NAMES, _CATALOG)
+        await new_table(session, "wanted_key", wanted, {}, analyzed=True)
+        found = await read_rows(session, _OF_NAMES, _CATALOG)
         if keyed.select(_by_number().any()).item():
-            found = pl.concat([found, await _read(session, _OF_NUMBERS, _CATALOG)])
+            found = pl.concat([found, await read_rows(session, _OF_NUMBERS, _CATALOG)])
         catalog = await asyncio.to_thread(_of_their_sets, keyed, found)
         if _lacks_sets(keyed, catalog):
-            sets = await _read(session, _THEIR_SETS, _SETS)
+            sets = await read_rows(session, _THEIR_SETS, _SETS)
             catalog = pl.concat([catalog, sets], how="diagonal")
         return Offered(catalog, await _with_ids(session, keyed))
 
 
-async def _read(session: AsyncSession, sql: str, schema: dict[str, Any]) -> pl.DataFrame:
-    return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
-
-
 async def _with_ids(session: AsyncSession, keyed: pl.DataFrame) -> pl.DataFrame:
     if any(_ids(keyed, name).count() for name in ID_COLUMNS.values()):
-        return await _read(session, _OF_IDS, _WITH_IDS)
+        return await read_rows(session, _OF_IDS, _WITH_IDS)
     return pl.DataFrame(schema=_WITH_IDS)
 
 

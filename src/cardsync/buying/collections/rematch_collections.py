@@ -9,7 +9,6 @@ there.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Final
 
@@ -24,7 +23,7 @@ from cardsync.buying.collections.drain_collections import read_again
 from cardsync.buying.collections.match_collection import match_rows
 from cardsync.buying.collections.models import Collection
 from cardsync.platform import clock
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.derived.kept_figures import OneAtATime, forget, give_up, mark_of
 from cardsync.platform.errors import InvalidCsv
 from cardsync.platform.plurals import counted
@@ -111,13 +110,10 @@ async def _again(work: Work, collection: Collection) -> None:
 
 
 async def _take(work: Work, collection: Collection, found: pl.DataFrame) -> None:
-    columns = ", ".join(f"{name} {kind}" for name, kind in _FOUND.items())
     values = {"seller": collection.seller_id, "collection": collection.id}
-    data = await asyncio.to_thread(encode, found)
     now = clock.now()
     async with work.database.tenant(collection.seller_id) as session:
-        await session.execute(text(f"CREATE TEMP TABLE found_row ({columns}) ON COMMIT DROP"))
-        await copy_in(session, "found_row", found.columns, data)
+        await new_table(session, "found_row", found, _FOUND)
         taken = await session.scalar(text(_TAKE), values) or 0
         if taken:
             summary = f"{counted(taken, 'card', 'cards')} of the collection “{collection.name}” found in a catalog"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import starmap
@@ -28,7 +27,7 @@ from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts, texts_of
 from cardsync.buying.rules.price_schemas import PriceTakenShown, finishes_to_choose
 from cardsync.buying.rules.value_offer import Valued, value, value_by
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, dollars_or_none
 
@@ -61,8 +60,7 @@ async def lines_of(
     """Return the matched rows as lines of an offer. Raises NotFound."""
     await one_collection(session, caller, collection_id)
     values = {"seller": caller.seller_id, "collection": collection_id}
-    data = await copy_chunks(session, await with_values(session, _LINES, values))
-    frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    frame = await read_rows(session, _LINES, _SCHEMA, values)
     said = frame.with_columns(pl.col("finish_said").cast(pl.Boolean))
     return list(starmap(WantedLine, said.iter_rows()))
 

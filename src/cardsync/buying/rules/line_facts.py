@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import KnownPrice, LineFacts, WantedLine
 from cardsync.buying.rules.own_targets import own_targets
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.prices.inputs.cards_to_price import first_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
@@ -264,8 +264,7 @@ async def read_facts(
         return Facts({}, pl.DataFrame(schema=_SCHEMA), list(rules))
     wanted = await asyncio.to_thread(_wanted, lines)
     values = {"seller": seller_id, "now": now, "since": now - SOLD_DAYS} | wanted
-    data = await copy_chunks(session, await with_values(session, _FACTS, values))
-    frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    frame = await read_rows(session, _FACTS, _SCHEMA, values)
     judged, chosen, frame = await _governing(session, seller_id, rules, frame, now)
     of_cards = await asyncio.to_thread(_facts, frame, chosen)
     unsure = [
@@ -287,8 +286,7 @@ async def _others(
 ) -> dict[Key, tuple[KnownPrice, ...]]:
     """Return the prices of the lines' cards in other conditions and finishes."""
     values = {"seller": seller_id, "now": now} | await asyncio.to_thread(_wanted, lines)
-    data = await copy_chunks(session, await with_values(session, _OTHERS, values))
-    frame = await asyncio.to_thread(frame_of, data, _OTHERS_SCHEMA)
+    frame = await read_rows(session, _OTHERS, _OTHERS_SCHEMA, values)
     known: dict[tuple[int, str], list[KnownPrice]] = defaultdict(list)
     for product_id, language, *price in frame.iter_rows():
         known[product_id, language].append(KnownPrice(*price))
@@ -356,8 +354,7 @@ async def _selected(
 ) -> list[int | None]:
     bound: dict[str, Any] = {"seller": NOBODY, "now": now}
     sql = f"SELECT {first_of(pairs, bound, 'b')} FROM ({CARDS}) c ORDER BY c.id"
-    data = await copy_chunks(session, await with_values(session, sql, bound))
-    found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64})
+    found = await read_rows(session, sql, {"rule_id": pl.Int64}, bound)
     return found["rule_id"].to_list()
 
 

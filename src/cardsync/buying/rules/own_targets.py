@@ -13,7 +13,7 @@ import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.engine.simulate import simulate
 from cardsync.prices.inputs.cards_to_price import choices, first_of, guards_of
@@ -42,8 +42,7 @@ async def own_targets(
     sql = _FIRST.format(
         cards=CARDS, rule=first_of(chosen.rules, bound, "p"), guards=guards_of(chosen, bound)
     )
-    data = await copy_chunks(session, await with_values(session, sql, bound))
-    found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64, "guards": pl.Int64})
+    found = await read_rows(session, sql, {"rule_id": pl.Int64, "guards": pl.Int64}, bound)
     return await asyncio.to_thread(_targets, cards.hstack(found), chosen.run)
 
 

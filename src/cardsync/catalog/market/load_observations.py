@@ -22,7 +22,7 @@ from cardsync.catalog.market.newest import keep_newest
 from cardsync.catalog.market.observation_files import MarketFileError
 from cardsync.catalog.sources.source_record import Broken
 from cardsync.platform import clock
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import write_rows
 from cardsync.platform.database.locks import LOAD_SECONDS, Lock, locked
 from cardsync.platform.database.session import Database, run
 
@@ -203,7 +203,7 @@ async def _copy_listings(session: AsyncSession, rows: pl.DataFrame) -> None:
 
 
 async def _copy(session: AsyncSession, table: str, rows: pl.DataFrame) -> None:
-    await copy_in(session, table, rows.columns, await asyncio.to_thread(encode, rows))
+    await write_rows(session, table, rows)
 
 
 class _CellIds:

@@ -20,7 +20,7 @@ from cardsync.catalog.market.newest import HELD, observed
 from cardsync.catalog.market.verdicts import SALES_WINDOW
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.platform.clock import microseconds
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import write_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
@@ -99,7 +99,7 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     span = {"since": since, "day": since.date(), "now": now}
     sales = await observed(session, _SOLD, seller | span, sums.SALES)
     sold = await asyncio.to_thread(_summed, sales, now)
-    await copy_in(session, "own_sold", sold.columns, await asyncio.to_thread(encode, sold))
+    await write_rows(session, "own_sold", sold)
     await session.execute(text(_OWN))
     await session.execute(text("ANALYZE own_evidence"))
     written = await run(session, _GONE, seller) + await run(session, _CHANGED, seller)

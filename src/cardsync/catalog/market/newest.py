@@ -18,8 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market import sums
 from cardsync.catalog.market.verdicts import SALES_WINDOW, SUPPLY_SINCE
-from cardsync.platform.database.copy import copy_in, encode, with_values
-from cardsync.platform.database.packed_integers import integer_columns
+from cardsync.platform.database.copy import read_integers, write_rows
 from cardsync.platform.database.session import run
 
 # This number of products is summed at a time. It bounds the memory of an import.
@@ -82,7 +81,7 @@ async def shown(
     last = await session.scalar(text("SELECT max(part) FROM looked"))
     for part in range(0 if last is None else last + 1):
         source = f"looked WHERE part = {part}"
-        clocks = pl.DataFrame(await integer_columns(session, _CLOCKS, source, sums.PRODUCT))
+        clocks = await read_integers(session, _CLOCKS, source, sums.PRODUCT)
         products = clocks[sums.PRODUCT]
         of = {
             "part": part,
@@ -113,8 +112,7 @@ async def observed(
 ) -> pl.DataFrame:
     """Return the columns of observations, none of which is null. `at` is their time."""
     asked = {name: f"{name}::bigint" for name in columns} | {"at": microseconds("at")}
-    bound = await with_values(session, source, values)
-    return pl.DataFrame(await integer_columns(session, asked, bound, sums.PRODUCT))
+    return await read_integers(session, asked, source, sums.PRODUCT, values)
 
 
 # The columns of `market_newest`, with the columns of `catalog/market/sums.py` that they hold.
@@ -174,7 +172,7 @@ async def keep_newest(session: AsyncSession, products: str) -> int:
         marked = one.looks.select("product_id", "fell")
         cells = sums.figures(one.listed, one.summed).select(**HELD)
         for table, rows in (("newest_look", marked), ("newest_cell", cells)):
-            await copy_in(session, table, rows.columns, await asyncio.to_thread(encode, rows))
+            await write_rows(session, table, rows)
     for table in ("newest_look", "newest_cell"):
         await session.execute(text(f"ANALYZE {table}"))
     return sum([await run(session, one, {}) for one in (_GONE, _CHANGED, _FELL)])

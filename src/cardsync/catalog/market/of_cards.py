@@ -29,8 +29,7 @@ from cardsync.catalog.market.verdicts import (
     buy_out,
 )
 from cardsync.platform.clock import microseconds
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
-from cardsync.platform.database.packed_integers import integer_columns
+from cardsync.platform.database.copy import read_integers, read_rows
 
 TIME: Final = pl.Datetime("us", "UTC")
 # Each figure of the network needs this number of sellers besides the reader.
@@ -199,13 +198,10 @@ async def market_of(
         f"(SELECT c.id, {market.columns} FROM card c {market.joins}"
         f" WHERE c.seller_id = :seller AND {only}) keys"
     )
-    read = await integer_columns(
-        session,
-        {name: name for name in ("id", *KEYS)},
-        await with_values(session, source, market.values | {"seller": seller_id}),
-        "id",
+    columns = {name: name for name in ("id", *KEYS)}
+    keys = await read_integers(
+        session, columns, source, "id", market.values | {"seller": seller_id}
     )
-    keys = pl.DataFrame(read)
     seen = await evidence_of(session, market, keys, seller_id, now)
     return keys.select("id").hstack(seen).filter(pl.col("sales_of_network").is_not_null())
 
@@ -241,28 +237,28 @@ async def _newest(
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the looks and the figures of at least these products."""
-    source, few = "", False
+    which: dict[str, Any] = {}
     count = len(products)
-    if count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
-        named = " AND product_id = ANY (CAST(:ids AS bigint[]))"
-        source, few = await with_values(session, named, {"ids": products.to_list()}), True
+    if few := count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
+        which = {"ids": products.to_list()}
+    only = " AND product_id = ANY (CAST(:ids AS bigint[]))" if few else ""
     looks, figures = [
-        await integer_columns(session, columns, table + source, sums.PRODUCT, few=few)
+        await read_integers(session, columns, table + only, sums.PRODUCT, which, few=few)
         for columns, table in (_LOOKS, _FIGURES)
     ]
     return await asyncio.to_thread(_known, looks, figures, now)
 
 
 def _known(
-    looks: Mapping[str, Any], figures: Mapping[str, Any], now: datetime
+    looks: pl.DataFrame, figures: pl.DataFrame, now: datetime
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Turn zeros and times in the future into nulls."""
     past = pl.lit(now, TIME).cast(pl.Int64)
     known = [pl.when(pl.col(name).is_between(1, past)).then(name).alias(name) for name in _CLOCKS]
     given = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in _ABSENT_AS_ZERO]
     return (
-        pl.DataFrame(looks).with_columns(*known, pl.col("fell") != 0),
-        pl.DataFrame(figures).with_columns(given),
+        looks.with_columns(*known, pl.col("fell") != 0),
+        figures.with_columns(given),
     )
 
 
@@ -281,8 +277,7 @@ async def _of_network(
         "reader": seller_id,
         "looked_since": now - LISTINGS_FRESH,
     }
-    data = await copy_chunks(session, await with_values(session, _NETWORK, values))
-    return await asyncio.to_thread(frame_of, data, NO_NETWORK.schema)
+    return await read_rows(session, _NETWORK, NO_NETWORK.schema, values)
 
 
 def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:

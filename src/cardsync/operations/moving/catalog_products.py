@@ -9,22 +9,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import products
 from cardsync.catalog.condition import SEALED
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.platform.database.session import Database, run
+from cardsync.platform.database.copy import new_table, read_rows
+from cardsync.platform.database.session import Database
 
 
 async def known(session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
     """Return `old` and `new`, the IDs there and here, of the products that the catalog has."""
     asked = archived.select("id", "identity")
-    await run(session, "CREATE TEMP TABLE asked (id bigint, identity text) ON COMMIT DROP", {})
-    await copy_in(session, "asked", asked.columns, encode(asked))
-    await run(session, "ANALYZE asked", {})
-    data = await copy_chunks(
+    await new_table(session, "asked", asked, {"id": "bigint"}, analyzed=True)
+    return await read_rows(
         session,
         "SELECT a.id, coalesce(p.adopted_by, p.id)"
         " FROM asked a JOIN product p ON p.identity = a.identity",
+        {"old": pl.Int64, "new": pl.Int64},
     )
-    return frame_of(data, {"old": pl.Int64, "new": pl.Int64})
 
 
 async def found(database: Database, session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from cardsync.operations.moving import archive_file, archive_tables
 from cardsync.operations.moving.archive_file import ArchiveWriter, FileLine, Manifest
 from cardsync.operations.moving.archive_tables import Holds, Part
 from cardsync.platform import clock, errors
-from cardsync.platform.database.copy import copy_parts, frame_of, types_of
+from cardsync.platform.database.copy import read_parts, types_of
 from cardsync.platform.database.parquet_sheet import ParquetSheet
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -101,17 +101,17 @@ async def _table(
         sheet = ParquetSheet(Path(folder), columns)
         rows = 0
 
-        def take(data: bytes) -> None:
+        def take(frame: pl.DataFrame) -> None:
             nonlocal rows
-            frame = frame_of(data, dict.fromkeys(columns, pl.String))
             if part.name == "webhook" and holds is Holds.SECRETS:
                 frame = _with_secrets(settings, seller_id, frame)
             sheet.append(frame)
             rows += frame.height
 
-        await copy_parts(session, query, take)
+        schema = dict.fromkeys(columns, pl.String)
+        await read_parts(session, query, schema, take)
         if not rows:
-            sheet.append(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)))
+            sheet.append(pl.DataFrame(schema=schema))
         return writer.add(archive_file.table_entry(part.name), sheet.chunks(), rows)
 
 

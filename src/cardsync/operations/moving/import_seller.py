@@ -32,7 +32,7 @@ from cardsync.operations.moving.fitting_archive import ImportChoices, file_of, m
 from cardsync.operations.moving.new_ids import NewIds
 from cardsync.platform import clock, errors
 from cardsync.platform.database.columns import Base
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import write_rows
 from cardsync.platform.database.locks import Lock, try_locked
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.derived.kept_figures import Figure
@@ -269,7 +269,7 @@ async def _written(coming: _Coming, table: Table, into: str) -> int:
         some = coming.ids.mapped(table, _emptied(part, rows.slice(start, _ROWS).collect()))
         if table.name == "webhook":
             some = _sealed_again(coming.settings, coming.ids.seller, some)
-        await copy_in(session, "incoming", [*map(quoted, columns)], encode(some))
+        await write_rows(session, "incoming", some.select(columns))
         written += await run(session, insert, given)
         await run(session, "TRUNCATE incoming", {})
     await run(session, "DROP TABLE incoming", {})

@@ -1,10 +1,17 @@
-"""Copies frames into the database and query results out of it by COPY."""
+"""Copies rows into temp tables and reads queries by COPY: `new_table` and `write_rows` take a
+frame, `read_rows` returns one. Only this module knows the formats of a COPY.
+
+Integers come as one array for each column (`read_integers`): PostgreSQL sends arrays of integers in
+blocks and in binary, and numpy reads them without a loop.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import io
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any, Final, cast
 
 import numpy as np
@@ -13,24 +20,51 @@ import psycopg
 from psycopg import AsyncCopy
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
-from psycopg.sql import Composed
 from sqlalchemy import text
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.bound_text import named
 from cardsync.platform.database.session import driver
+from cardsync.platform.database.transaction_settings import grouped_by_hash
 from cardsync.platform.database.watched_cursors import watching
 
-NULL: Final = "\\N"
+_NULL: Final = "\\N"
 _CHUNK: Final = 1 << 18
 
 
+async def new_table(
+    session: AsyncSession,
+    table: str,
+    rows: pl.DataFrame,
+    types: Mapping[str, str],
+    *,
+    analyzed: bool = False,
+) -> None:
+    """Make a temp table of the rows, which lasts as long as the transaction. A column is text
+    unless `types` says otherwise. Where plans hang on the number of rows, the table is `analyzed`.
+    """
+    columns = ", ".join(f'"{name}" {types.get(name, "text")}' for name in rows.columns)
+    await session.execute(text(f"CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP"))
+    await write_rows(session, table, rows)
+    if analyzed:
+        await session.execute(text(f"ANALYZE {table}"))
+
+
+async def write_rows(session: AsyncSession, table: str, rows: pl.DataFrame) -> None:
+    """Copy the rows into a temp table (row-level security refuses COPY into tenant tables)."""
+    data = await asyncio.to_thread(encode, rows)
+    columns = ", ".join(f'"{name}"' for name in rows.columns)
+    async with _copying(await driver(session), f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for start in range(0, len(data), _CHUNK):
+            await copy.write(data[start : start + _CHUNK])
+
+
 def encode(frame: pl.DataFrame) -> memoryview:
-    """Return `frame` as COPY's text format. PostgreSQL parses it faster than CSV.
+    """Return `frame` as the text that COPY reads; PostgreSQL parses it faster than CSV.
 
     This is CPU work: call it in a thread.
 
-    With psycopg's `write_row`, a COPY takes 2.3 to 3.7 times as long; bench/fences.py measures it.
+    With psycopg's `write_row` a COPY costs 2.3 to 3.7 x; bench/fences.py measures it.
     """
     data = _written(frame)
     if _is_apart(data, frame):
@@ -52,30 +86,30 @@ def _written(frame: pl.DataFrame) -> memoryview:
         include_header=False,
         separator="\t",
         quote_style="never",
-        null_value=NULL,
+        null_value=_NULL,
     )
     return buffer.getbuffer()
 
 
 def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
-    """Return whether the characters that separate cells and mark nulls occur nowhere else. Counting
+    """Return whether the characters that separate cells and mark nulls occur nowhere else: counting
     them is cheaper than escaping texts that hardly ever need it.
     """
     written = np.frombuffer(data, np.uint8)
     nulls = sum(frame.null_count().row(0))
-    # Tabs and line ends are the only control characters in nearly all texts.
+    # Tabs and line ends are the only characters of their kind in nearly all texts.
     parted = np.count_nonzero(written <= ord("\r")) == frame.width * frame.height
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 
 
 @asynccontextmanager
-async def copying(
-    connection: psycopg.AsyncConnection[Any], statement: str | Composed
+async def _copying(
+    connection: psycopg.AsyncConnection[Any], statement: str
 ) -> AsyncIterator[AsyncCopy]:
     """Begin a COPY and end it with the block.
 
-    If a request ends while the COPY begins, the driver's connection stays in the middle of it and
-    no other statement can use it: it is closed, and the pool opens another.
+    A request that ends while the COPY begins leaves the driver's connection in the middle of it,
+    and no other statement can use that any more: it is closed, and the pool makes another.
     """
     try:
         with watching(connection, statement):
@@ -86,74 +120,74 @@ async def copying(
             await connection.close()
 
 
-async def copy_in(
+Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+
+
+async def read_rows(
     session: AsyncSession,
-    table: str,
-    columns: Sequence[str],
-    data: memoryview,
+    query: str,
+    schema: Schema,
+    values: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    """Return the rows of a query as a frame of that schema. A query without values holds no outside
+    text.
+    """
+    bound = query if values is None else await with_values(session, query, values)
+    return await asyncio.to_thread(_frame, await read_bytes(session, _as_csv(bound)), schema)
+
+
+async def read_parts(
+    session: AsyncSession,
+    query: str,
+    schema: Schema,
+    take: Callable[[pl.DataFrame], None],
+    size: int = 1 << 23,
 ) -> None:
-    """COPY the text from `encode` into a temp table (row-level security refuses COPY into tenant
-    tables).
+    """Hand the rows of a query to `take` in parts of about that many bytes: memory holds a part.
+    `take` runs between the parts, and the COPY waits for it.
     """
-    sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-    async with copying(await driver(session), sql) as copy:
-        for start in range(0, len(data), _CHUNK):
-            await copy.write(data[start : start + _CHUNK])
+    await _drain(session, _as_csv(query), lambda part: take(_frame(part, schema)), size)
 
 
-async def copy_chunks(session: AsyncSession, query: str) -> bytes:
-    """Return the bytes of `COPY (query) TO STDOUT` as CSV, nulls as \\N; `query` must contain no
-    outside text.
-    """
-    return await copy_bytes(session, f"COPY ({query}) TO STDOUT WITH (FORMAT csv, NULL '{NULL}')")
+async def read_bytes(session: AsyncSession, statement: str) -> bytes:
+    """Return the bytes that a `COPY (query) TO STDOUT` sends."""
+    parts = list[bytes]()
+    await _drain(session, statement, parts.append)
+    return b"".join(parts)
 
 
-async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
-    """Return the bytes of a COPY TO STDOUT, read in one wait.
+def _as_csv(query: str) -> str:
+    # Null is an empty cell, and an empty text a quoted one.
+    return f"COPY ({query}) TO STDOUT WITH (FORMAT csv)"
 
-    With `async for`, a COPY takes 3.7 times as long; bench/fences.py measures it.
+
+async def _drain(
+    session: AsyncSession, statement: str, take: Callable[[bytes], None], size: float = inf
+) -> None:
+    """Hand what a COPY sends to `take`, all at once or in parts of whole rows.
+
+    With `async for` over the rows a COPY costs 3.7 x; bench/fences.py measures it.
     """
     connection = await driver(session)
     out = io.BytesIO()
 
     def drain(copy: AsyncCopy) -> PQGen[None]:
+        written = 0
         while part := (yield from copy._read_gen()):
-            out.write(part)
-
-    async with copying(connection, statement) as copy:
-        # One wait reads all rows: `async for` passes each through the event loop, which costs more
-        # than the COPY.
-        await connection.wait(drain(copy))
-    return out.getvalue()
-
-
-async def copy_parts(
-    session: AsyncSession, query: str, take: Callable[[bytes], None], size: int = 1 << 23
-) -> None:
-    """Pass the rows of a query, in the format of `copy_chunks`, to `take` in parts of about this
-    many bytes, so that memory holds only a part. `take` runs between the parts, while the COPY
-    waits.
-    """
-    connection = await driver(session)
-    out = io.BytesIO()
-
-    def drain(copy: AsyncCopy) -> PQGen[None]:
-        while part := (yield from copy._read_gen()):
-            out.write(part)
-            # Each message of a COPY in CSV is one whole row.
-            if out.tell() >= size:
+            written += out.write(part)
+            # Each message of a COPY is a whole row.
+            if written >= size:
                 take(out.getvalue())
                 out.seek(0)
                 out.truncate()
+                written = 0
 
-    statement = f"COPY ({query}) TO STDOUT WITH (FORMAT csv, NULL '{NULL}')"
-    async with copying(connection, statement) as copy:
+    async with _copying(connection, statement) as copy:
+        # One wait serves all rows: `async for` takes each of them through the event loop, which
+        # costs more than the COPY.
         await connection.wait(drain(copy))
     if out.tell():
         take(out.getvalue())
-
-
-_DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
 
 
 async def with_values(session: AsyncSession, sql: str, values: Mapping[str, Any]) -> str:
@@ -161,23 +195,78 @@ async def with_values(session: AsyncSession, sql: str, values: Mapping[str, Any]
     parameters.
     """
     connection = await driver(session)
-    bindable = str(text(sql).compile(dialect=_DIALECT))
-    return psycopg.AsyncClientCursor(connection).mogrify(cast(Any, bindable), values)
+    return psycopg.AsyncClientCursor(connection).mogrify(cast(Any, named(sql)), values)
 
 
-def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
-    """Return the bytes of `copy_chunks` as a frame. This is CPU work: call it in a thread for large
-    data.
-    """
+def _frame(data: bytes, schema: Schema) -> pl.DataFrame:
     if not data:
         return pl.DataFrame(schema=schema)
-    return pl.read_csv(
-        data,
-        has_header=False,
-        schema=schema,
-        null_values=NULL,
-        empty_string_is_null=False,
-    )
+    return pl.read_csv(data, has_header=False, schema=schema)
+
+
+_BLOCK: Final = 14
+"""Cards are sent in blocks of 2^14 ids: large enough to cost nothing, small enough for the
+connection's buffer, which never shrinks.
+"""
+
+
+async def read_integers(
+    session: AsyncSession,
+    expressions: Mapping[str, str],
+    source: str,
+    key: str,
+    values: Mapping[str, Any] | None = None,
+    *,
+    few: bool = False,
+) -> pl.DataFrame:
+    """Return `SELECT expressions FROM source`; every expression is a bigint or integer that is
+    never null, and `key` is one of them.
+
+    The result's rows hold arrays, because one row of the result for every row read costs more than
+    the reading. A source without values holds no outside text. A read of a `few` rows leaves the
+    planning as it is.
+
+    120,000 cards as rows of CSV cost 1.1 to 1.5 x; bench/fences.py measures it.
+    """
+    bound = source if values is None else await with_values(session, source, values)
+    listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
+    query = f"SELECT {listed} FROM {bound} GROUP BY {key} >> {_BLOCK}"
+    statement = f"COPY ({query}) TO STDOUT WITH (FORMAT binary)"
+    data = memoryview(await (read_bytes if few else _read_by_hash)(session, statement))
+    parts: dict[str, list[np.ndarray[Any, Any]]] = {
+        name: [np.empty(0, np.int64)] for name in expressions
+    }
+    at = _COPY_HEADER_BYTES
+    while int.from_bytes(data[at : at + 2], signed=True) == len(expressions):
+        at += 2
+        for name in expressions:
+            size = int.from_bytes(data[at : at + 4])
+            parts[name].append(_integers(data[at + 4 : at + 4 + size]))
+            at += 4 + size
+    return pl.DataFrame({name: np.concatenate(blocks) for name, blocks in parts.items()})
+
+
+async def _read_by_hash(session: AsyncSession, statement: str) -> bytes:
+    """Run the COPY with a setting that holds for this statement alone."""
+    await session.execute(text("SAVEPOINT planned"))
+    await session.execute(text(grouped_by_hash()))
+    data = await read_bytes(session, statement)
+    await session.execute(text("ROLLBACK TO SAVEPOINT planned"))
+    return data
+
+
+_COPY_HEADER_BYTES = 19
+_ARRAY_HEADER_BYTES = 20
+_WIDTHS = {20: 8, 23: 4}
+
+
+def _integers(array: memoryview) -> np.ndarray[Any, Any]:
+    """Return the elements of a one-dimensional integer array as PostgreSQL sends it: flags, type
+    and size, then the length and value of each element.
+    """
+    width = _WIDTHS[int.from_bytes(array[8:12])]
+    element = np.dtype([("length", ">i4"), ("value", f">i{width}")])
+    return np.frombuffer(array, element, offset=_ARRAY_HEADER_BYTES)["value"].astype(np.int64)
 
 
 async def types_of(session: AsyncSession, query: str) -> dict[str, tuple[str, int | None]]:
@@ -195,5 +284,5 @@ async def types_of(session: AsyncSession, query: str) -> dict[str, tuple[str, in
 
 def _kind(connection: psycopg.AsyncConnection[Any], code: int) -> str:
     kind = connection.adapters.types.get(code)
-    # An array is recognized by the type of its items, and stays text.
+    # An array is known by the type of its items, and stays text.
     return kind.name if kind is not None and kind.oid == code else "text"

@@ -19,7 +19,7 @@ from cardsync.agents.agentwork.price_tasks import note_push
 from cardsync.agents.seller_state.exported import fingerprint_served
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
-from cardsync.platform.database.copy import copy_bytes
+from cardsync.platform.database.copy import read_bytes
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.prices.decisions.on_sale import ended_sales
@@ -76,7 +76,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
         drafts = not waits and await would_change(session, caller.seller_id, now)
         reasons = ",".join([*forced, *(["drafts_only"] if drafts else [])])
         return Export(HEADER_ONLY, reasons, weak_etag(forced, "") if read_only else None)
-    rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
+    rows = await read_bytes(session, export_sql("card c", which, "c.target_price"))
     etag = None
     if read_only:
         etag = weak_etag([], await _current_fingerprint(session, caller.seller_id, which, now))

@@ -18,8 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market, evidence_of, the_market
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
-from cardsync.platform.database.packed_integers import integer_columns
+from cardsync.platform.database.copy import read_integers, read_rows
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
@@ -198,8 +197,7 @@ async def _read_rows(
     columns += ["guards"] if chosen.guards else []
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
-    source = await with_values(session, sql, bound)
-    return await integer_frame(session, columns, source, _ABSENT_AS_ZERO, few=few)
+    return await integer_frame(session, columns, sql, bound, _ABSENT_AS_ZERO, few=few)
 
 
 async def games_with_rules(
@@ -232,24 +230,20 @@ async def integer_frame(
     session: AsyncSession,
     columns: Sequence[str],
     source: str,
+    values: Mapping[str, Any],
     absent_as_zero: Sequence[str],
     *,
     few: bool = False,
 ) -> pl.DataFrame:
     """Columns of a source in order of `id`; zero in some of them means none."""
-    read = await integer_columns(
-        session,
-        {name: name for name in columns},
-        source,
-        "id",
-        few=few,
-    )
+    named = {name: name for name in columns}
+    read = await read_integers(session, named, source, "id", values, few=few)
     nothing = [
         pl.when(pl.col(name) != 0).then(name).alias(name)
         for name in absent_as_zero
         if name in columns
     ]
-    return await asyncio.to_thread(lambda: pl.DataFrame(read).with_columns(nothing).sort("id"))
+    return await asyncio.to_thread(lambda: read.with_columns(nothing).sort("id"))
 
 
 async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
@@ -357,8 +351,7 @@ async def with_losing(
         where = "c.id = ANY(CAST(:card_ids AS bigint[]))"
         bound["card_ids"] = list(card_ids)
     sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {where}"
-    data = await copy_chunks(session, await with_values(session, sql, bound))
-    lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
+    lost = await read_rows(session, sql, {"id": pl.Int64, "candidates": pl.String}, bound)
     with_candidates = lost.with_columns(candidates_read())
     return replace(
         stock, cards=stock.cards.join(with_candidates, on="id", how="left", maintain_order="left")

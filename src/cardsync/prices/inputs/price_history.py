@@ -7,7 +7,6 @@ is not read.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +16,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.platform.database.copy import copy_chunks, frame_of
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
@@ -94,7 +93,7 @@ async def period_starts(
         day=columns.get("day", "NULL::numeric"),
         week=columns.get("week", "NULL::numeric"),
     )
-    return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
+    return await read_rows(session, sql, schema)
 
 
 async def unsold(
@@ -136,9 +135,8 @@ async def unsold(
     schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}
     if card_ids is None or isinstance(card_ids, range):
         await session.execute(text(joined_by_hash()))
-    chunks = await copy_chunks(session, sql)
+    frame = await read_rows(session, sql, schema)
     await session.execute(text(joined_as_planned()))
-    frame = await asyncio.to_thread(frame_of, chunks, schema)
     return frame.with_columns(pl.col(name).cast(TIME) for name in times)
 
 

@@ -11,7 +11,6 @@ rules do not produce, so they do not add to the moves of rules.
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -21,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.each_seller import all_sellers
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 from cardsync.prices.loss.loss_limits import PAST, SIDES
@@ -100,8 +99,7 @@ async def past_moves(
     """
     values = {"seller": seller_id, "now": now, "targets": counted == "targets"}
     spans = {span: now - lasts - _TOGETHER for span, lasts in _SPANS.items()}
-    data = await copy_chunks(session, await with_values(session, _PAST, values | spans))
-    return await asyncio.to_thread(frame_of, data, PAST)
+    return await read_rows(session, _PAST, PAST, values | spans)
 
 
 async def record(

@@ -18,7 +18,6 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.platform.database.copy import with_values
 from cardsync.platform.money import to_units
 from cardsync.prices.engine.rules import ReviewLimits, Rule, Sale, Stale
 from cardsync.prices.engine.run_inputs import Run
@@ -207,10 +206,9 @@ async def read_cards(
         bound |= {"first_id": reach.card_ids.start, "last_id": reach.card_ids.stop - 1}
     guards = guards_of(chosen, bound)
     sql = _CHOSEN.format(rule=rule, sale=sale, guards=guards, where=where)
-    source = await with_values(session, sql, bound)
     columns = ["id", "rule_id", *(["sale_id"] if chosen.sales else [])]
     columns += ["guards"] if chosen.guards else []
-    rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
+    rows = await integer_frame(session, columns, sql, bound, ("rule_id", "sale_id"))
     run = chosen.run
     decided = await decided_of(
         session, seller_id, run.now, reviewed=run.reviewed, costed=run.costed

@@ -8,7 +8,6 @@ and the sale that select each card.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows, with_values
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.session import driver
 from cardsync.prices.engine.run_inputs import TIME, Run
@@ -223,7 +222,8 @@ async def changed(
     frame = await integer_frame(
         session,
         _COLUMNS if market.is_empty else (*_COLUMNS, *KEYS),
-        await with_values(session, sql, bound),
+        sql,
+        bound,
         ("rule_id", "sale_id", *_PRICES),
     )
     flags = (pl.col(name).cast(pl.Boolean) for name in ("custom", "seen"))
@@ -237,6 +237,6 @@ async def sold_lines(
     until: datetime,
 ) -> pl.DataFrame:
     """Return (marketplace_id, sold_at, quantity, sold_price) of the sales in the span, by time."""
-    sql = await with_values(session, _SOLD, {"seller": seller_id, "since": since, "until": until})
-    frame = await asyncio.to_thread(frame_of, await copy_chunks(session, sql), _SOLD_SCHEMA)
+    span = {"seller": seller_id, "since": since, "until": until}
+    frame = await read_rows(session, _SOLD, _SOLD_SCHEMA, span)
     return frame.with_columns(pl.col("sold_at").cast(TIME))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 import polars as pl
-from sqlalchemy import BigInteger, Text, select, text
+from sqlalchemy import BigInteger, Text, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
@@ -26,7 +26,7 @@ from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live, locked
 from cardsync.platform import clock
 from cardsync.platform.database.columns import Base, Moment
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
@@ -222,11 +222,8 @@ async def write_found(
     now: datetime,
 ) -> None:
     """Write the differences from the open recommendations; those that are not found again end."""
-    types = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
-    await session.execute(text(f"CREATE TEMP TABLE found ({types}) ON COMMIT DROP"))
-    data = await asyncio.to_thread(_encoded, found.rows)
-    await copy_in(session, "found", list(_TYPES), data)
-    await session.execute(text("ANALYZE found"))
+    rows = await asyncio.to_thread(_frame, found.rows)
+    await new_table(session, "found", rows, _TYPES, analyzed=True)
     values = {
         "seller": seller_id,
         "now": now,
@@ -241,10 +238,10 @@ async def write_found(
     await standing.end(session, seller_id, "pin", now)
 
 
-def _encoded(rows: list[dict[str, Any]]) -> memoryview:
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     cells = [[_cell(name, row[name]) for name in _TYPES] for row in rows]
     schema = {name: pl.Int64 if type_ == "bigint" else pl.String for name, type_ in _TYPES.items()}
-    return encode(pl.DataFrame(cells, schema=schema, orient="row"))
+    return pl.DataFrame(cells, schema=schema, orient="row")
 
 
 def _cell(name: str, value: Any) -> Any:

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.exported import IMPORTABLE
 from cardsync.platform import clock, errors
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.read_json import Id, read
 from cardsync.prices.limits import ROLLBACK_DIFF_SHOWN
 
@@ -213,6 +213,6 @@ async def moves_of(session: AsyncSession, seller_id: int, scope: Scope) -> pl.Da
     targets before (`today`) and after (`today_after`), in ten-thousandths.
     """
     values = await values_of(session, seller_id, scope)
-    data = await copy_chunks(session, await with_values(session, statement(_MOVES, scope), values))
     names = ("id", "marketplace_id", "quantity", "market", "today", "today_after")
-    return frame_of(data, dict.fromkeys(names, pl.Int64))
+    schema = dict.fromkeys(names, pl.Int64)
+    return await read_rows(session, statement(_MOVES, scope), schema, values)

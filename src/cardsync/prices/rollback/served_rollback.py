@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.exported import IMPORTABLE
 from cardsync.agents.seller_state.state import locked
-from cardsync.platform.database.copy import copy_bytes
+from cardsync.platform.database.copy import read_bytes
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -55,7 +55,7 @@ async def rollback_now(
         rollback = await open_one(session, caller.seller_id)
         if rollback is None or not _is_served(rollback, now):
             return None
-        rows = await copy_bytes(session, _sql(caller.seller_id, rollback.id))
+        rows = await read_bytes(session, _sql(caller.seller_id, rollback.id))
     return rollback.id, not rows, await asyncio.to_thread(lambda: made(csv_of(rows)))
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.money import dollars_or_none
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import (
@@ -79,10 +79,9 @@ async def _chosen_by(
     """Return for each test a column of the stock's cards that says which of them it selects."""
     picks = ", ".join(f"coalesce({each}, false)::integer" for each in conditions.values())
     sql = f"SELECT c.id, {picks} FROM card c WHERE c.seller_id = :seller AND {where}"
-    data = await copy_chunks(session, await with_values(session, sql, values))
     names = [f"t{place}" for place in conditions]
     schema = {"id": pl.Int64, **dict.fromkeys(names, pl.Int8)}
-    cards_frame = await asyncio.to_thread(frame_of, data, schema)
+    cards_frame = await read_rows(session, sql, schema, values)
     joined = stock.cards.select("id").join(cards_frame, on="id", how="left", maintain_order="left")
     return [joined[name].fill_null(0).cast(pl.Boolean) for name in names]
 

@@ -7,16 +7,14 @@ the parts of a rule that need them.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import errors
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
+from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
@@ -152,15 +150,9 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
                    {guards_of(chosen, bound)}
               FROM ({CARDS}) c ORDER BY c.id
         """
-        data = await copy_chunks(session, await with_values(session, sql, bound))
-    schema: dict[str, Any] = {
-        "rule_id": pl.Int64,
-        "sale_id": pl.Int64,
-        "candidates": pl.String,
-        "game_has_rules": pl.Int64,
-        "guards": pl.Int64,
-    }
-    found = await asyncio.to_thread(frame_of, data, schema)
+        names = ("rule_id", "sale_id", "candidates", "game_has_rules", "guards")
+        schema = dict.fromkeys(names, pl.Int64) | {"candidates": pl.String}
+        found = await read_rows(session, sql, schema, bound)
     return found.with_columns(candidates_read(), pl.col("game_has_rules").cast(pl.Boolean))
 
 
@@ -178,12 +170,9 @@ async def _readable(session: AsyncSession, thing: Thing, takes_part: bool) -> Th
 
 async def fill_rows(session: AsyncSession, rows: pl.DataFrame) -> None:
     """Copy the rows into the table that `CARDS` reads; their places are its ids."""
-    columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
-    await session.execute(text(f"CREATE TEMP TABLE rows_of_file ({columns}) ON COMMIT DROP"))
     outside = (
         rows.with_row_index("id")
         .hstack(search_columns(rows))
         .with_columns(decimal(name) for name in _AMOUNTS)
     )
-    data = await asyncio.to_thread(encode, outside.select(list(_TYPES)))
-    await copy_in(session, "rows_of_file", list(_TYPES), data)
+    await new_table(session, "rows_of_file", outside.select(list(_TYPES)), _TYPES)

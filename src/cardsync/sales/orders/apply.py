@@ -8,7 +8,6 @@ writes these rows at the same time.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +18,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import joined_by_hash, planned_each_time
 from cardsync.platform.derived.sales_by_day import mark_changed
@@ -131,10 +130,9 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
         "order_number": "text",
         **{name: column.sql for name, column in KINDS[kind].items()},
     }
-    columns = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in rows.frame.columns)
-    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    data = await asyncio.to_thread(encode, rows.frame)
-    await copy_in(session, "incoming", rows.frame.columns, data)
+    await new_table(
+        session, "incoming", rows.frame, dict.fromkeys(rows.frame.columns, "boolean") | types
+    )
 
 
 def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from psycopg import sql
 
 from cardsync.access.caller import Caller
 from cardsync.platform.backups.backup_folder import FileLine
-from cardsync.platform.database.copy import copy_bytes
+from cardsync.platform.database.copy import read_bytes
 from cardsync.platform.database.parquet_sheet import ParquetSheet
 from cardsync.platform.database.session import Database, driver
 from cardsync.platform.kit.csv_table import encoded_frame
@@ -194,5 +194,5 @@ async def _part(
                 last=sql.Literal(values["after"] if last is None else last),
                 head=sql.SQL("true" if after is None else "false"),
             )
-        data = await copy_bytes(session, copy.as_string(connection))
+        data = await read_bytes(session, copy.as_string(connection))
     return data, last if count == ROWS_AT_ONCE else None

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.agents.seller_state.state import Lease, check_lease, hold_lease
 from cardsync.platform import clock
-from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.transaction_settings import committed_before_the_disk
 from cardsync.platform.telemetry import spans
@@ -280,14 +280,14 @@ def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
     )
 
 
-def _encoded(slab: Slab) -> memoryview:
+def _rows(slab: Slab) -> pl.DataFrame:
     amounts = [name for name in MONEY if name in slab.columns]
     rows = slab.rows[slab.at].with_columns(decimal(name) for name in amounts)
     if slab.found is not None:
         rows = rows.with_columns(slab.found.result().slice(slab.found_from, rows.height))
     elif set(_SEARCHED) <= set(slab.columns):
         rows = rows.hstack(search_columns(rows))
-    return encode(rows.select(slab.columns))
+    return rows.select(slab.columns)
 
 
 _UNIT = pl.lit(Decimal("0.0001"))
@@ -356,13 +356,13 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
 
 
 async def _commit_slab(writer: Writer, slab: Slab) -> None:
-    data = await asyncio.to_thread(_encoded, slab)
+    rows = await asyncio.to_thread(_rows, slab)
     async with writer.database.tenant(writer.seller_id) as session:
         # The last commit waits for the disk and for everything before it. A slab that a power cut
         # takes is written again, because the progress that the next slab finds is then not the
         # one that it follows.
         await session.execute(text(committed_before_the_disk()))
-        await _settle(session, writer, slab, data)
+        await _settle(session, writer, slab, rows)
         # Slabs are counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:
             before = writer.progress[0]
@@ -386,16 +386,13 @@ async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
     """
     for slab in gone:
         await check_lease(session, writer.lease)
-        await _settle(session, writer, slab, await asyncio.to_thread(_encoded, slab))
+        await _settle(session, writer, slab, await asyncio.to_thread(_rows, slab))
         await session.execute(text("DROP TABLE incoming"))
 
 
-async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
-    columns = ", ".join(f"{name} {_TYPES[name]}" for name in slab.columns)
-    if not slab.is_new:
-        columns += ", PRIMARY KEY (id)"
-    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    await copy_in(session, "incoming", slab.columns, data)
+async def _settle(session: AsyncSession, writer: Writer, slab: Slab, rows: pl.DataFrame) -> None:
+    keyed = {} if slab.is_new else {"id": "bigint PRIMARY KEY"}
+    await new_table(session, "incoming", rows, _TYPES | keyed)
     ids = slab.rows["id"][slab.at]
     values = {
         "seller": writer.seller_id,

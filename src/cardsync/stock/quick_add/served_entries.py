@@ -22,7 +22,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.platform import limits
-from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import quoted
 from cardsync.stock.quick_add.models import QuickAdd, QuickAddFile
@@ -258,7 +258,6 @@ async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) ->
     in ten-thousandths, with the draft's id as `entry`. The file that the agent gets holds a draft's
     own price.
     """
-    values = {"seller": seller_id, "ids": list(ids)}
-    data = await copy_chunks(session, await with_values(session, _MOVES, values))
     names = ("id", "marketplace_id", "quantity", "market", "today", "today_after", "entry")
-    return frame_of(data, dict.fromkeys(names, pl.Int64))
+    values = {"seller": seller_id, "ids": list(ids)}
+    return await read_rows(session, _MOVES, dict.fromkeys(names, pl.Int64), values)
