@@ -96,7 +96,7 @@ def test_a_database_that_is_away_is_told_in_a_line(look: Callable[[str], None]) 
 
 @pytest.mark.day
 def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardsync.platform.database.migrate.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("cardsync.platform.database.urls.CONNECT_SECONDS", 2)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(RuntimeError, match="cannot be reached"),
@@ -106,7 +106,7 @@ def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.M
 
 @pytest.mark.day
 def test_how_long_to_wait_for_it_is_the_operators_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardsync.platform.database.migrate.CONNECT_SECONDS", 3600)
+    monkeypatch.setattr("cardsync.platform.database.urls.CONNECT_SECONDS", 3600)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(RuntimeError, match="cannot be reached"),

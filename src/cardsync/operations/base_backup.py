@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
-import psycopg
 
 from cardsync.operations import pg_tools
 from cardsync.platform import clock, errors
@@ -31,7 +30,7 @@ from cardsync.platform.backups.backup_folder import (
     FileLine,
     Manifest,
 )
-from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.database.urls import connect, libpq_url
 
 # Shorter than a week, since the hour of a day's backup varies.
 _WHOLE_EVERY: Final = timedelta(days=6, hours=12)
@@ -159,7 +158,7 @@ def _must_be_able(url: str) -> None:
     """Raise CommandError if the server cannot make incremental backups; make it record changes from
     now on.
     """
-    with psycopg.connect(url, connect_timeout=10, autocommit=True) as connection:
+    with connect(url, role=None, autocommit=True) as connection:
         version = connection.info.server_version // 10_000
         found = connection.execute(
             "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"

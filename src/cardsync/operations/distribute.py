@@ -15,7 +15,7 @@ import psycopg
 from cardsync.operations import cluster_checks
 from cardsync.operations.spread_triggers import replaced_functions
 from cardsync.platform.database.migrate import check, take_schema
-from cardsync.platform.database.urls import APP_ROLE, libpq_url
+from cardsync.platform.database.urls import APP_ROLE, connect
 from cardsync.platform.errors import CommandError
 
 Connection = psycopg.Connection[Any]
@@ -72,7 +72,7 @@ def distribute(url: str, places: Places, shards: int, say: Say, *, dry_run: bool
     is a superuser's. Raises CommandError.
     """
     check(url)
-    with psycopg.connect(libpq_url(url, role=None), autocommit=True) as connection:
+    with connect(url, role=None, autocommit=True) as connection:
         _must_not(cluster_checks.faults(connection))
         take_schema(connection, say)
         return _spread(connection, places, shards, say, dry_run)

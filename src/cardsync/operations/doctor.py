@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-import psycopg
-
 from cardsync import __version__
 from cardsync.catalog import catalog_age
 from cardsync.operations.backup_bucket import Bucket
@@ -25,7 +23,7 @@ from cardsync.operations.cluster_checks import BACK_UP_NODES, is_spread
 from cardsync.platform import clock
 from cardsync.platform.backups import backup_folder, backup_reports, backup_schedule
 from cardsync.platform.database.migrate import head_revision
-from cardsync.platform.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
+from cardsync.platform.database.urls import APP_ROLE, BACKUP_ROLE, connect
 from cardsync.platform.secret import former_secrets, key_file
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
@@ -77,7 +75,7 @@ def examine(settings: Settings, check_mail: CheckMail) -> Iterator[Line]:
 
 def _database(settings: Settings) -> Iterator[Line]:
     assert settings.database_url is not None
-    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+    with connect(settings.database_url) as connection:
         version = connection.execute("SHOW server_version").fetchone()
         named = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
         revision = (
@@ -161,7 +159,7 @@ def _secret(settings: Settings) -> Iterator[Line]:
 
 def _backups(settings: Settings) -> Iterator[Line]:
     assert settings.database_url is not None
-    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+    with connect(settings.database_url) as connection:
         if is_spread(connection):
             yield Line("note", "backups", BACK_UP_NODES)
             return
@@ -197,7 +195,7 @@ def _kept_databases(settings: Settings) -> Iterator[Line]:
     drops them.
     """
     assert settings.database_url is not None
-    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+    with connect(settings.database_url) as connection:
         kept = connection.execute(
             "SELECT datname FROM pg_database"
             " WHERE starts_with(datname, current_database() || '_before_') ORDER BY 1"
@@ -212,7 +210,7 @@ def _kept_databases(settings: Settings) -> Iterator[Line]:
 def _catalogs(settings: Settings) -> Iterator[Line]:
     """Describe which games have a catalog, how old it is, and the error of the newest try."""
     assert settings.database_url is not None
-    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+    with connect(settings.database_url) as connection:
         named = connection.execute("SELECT to_regclass('catalog_updates')").fetchone()
         if named == (None,):
             return

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cardsync.platform import errors
+from cardsync.platform.database.urls import connect
 
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
 # Where Debian and others install the programs of each version.
@@ -52,7 +52,7 @@ def _major(program: Path) -> int | None:
 
 def server_version(url: str) -> int:
     """Return the major version of a database's server."""
-    with psycopg.connect(url, connect_timeout=10) as connection:
+    with connect(url, role=None) as connection:
         return connection.info.server_version // 10_000
 
 

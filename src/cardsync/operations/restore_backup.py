@@ -32,7 +32,7 @@ from cardsync.platform.backups import backup_folder
 from cardsync.platform.backups.backup_folder import Backup
 from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.migrate import head_revision, migrate
-from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
+from cardsync.platform.database.urls import BACKUP_ROLE, connect, libpq_url
 
 _FRESH, _OLD = "restoring", "before"
 # The database to which a connection can create and rename databases.
@@ -315,7 +315,7 @@ def _reading(url: str) -> Iterator[psycopg.Connection]:
 @contextmanager
 def _connected(url: str, role: str | None) -> Iterator[psycopg.Connection]:
     try:
-        with psycopg.connect(libpq_url(url, role=role), connect_timeout=10) as connection:
+        with connect(url, role=role) as connection:
             yield connection
     except psycopg.Error as e:
         words = " ".join(str(e).split())

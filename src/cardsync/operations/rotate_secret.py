@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import psycopg
 from sqlalchemy import select
 
 from cardsync.access.each_seller import all_sellers
@@ -20,7 +19,7 @@ from cardsync.platform import errors, secret
 from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.migrate import drop_seals, keep_seal
 from cardsync.platform.database.session import Database
-from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.database.urls import connect
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices.models import Webhook
 from cardsync.shop.notices.webhook_signature import Unsealed, sealed, unsealed
@@ -70,7 +69,7 @@ def _alone(url: str) -> Iterator[None]:
     """Hold the lock of backups: a backup made during the rotation would have a secret for only half
     of its rows.
     """
-    with psycopg.connect(libpq_url(url, role=None), connect_timeout=10) as connection:
+    with connect(url, role=None) as connection:
         if not locked_by_connection(connection, Lock.BACKUP):
             raise errors.CommandError(
                 "a backup or another rotation is under way: wait until it ends"

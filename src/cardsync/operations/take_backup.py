@@ -27,7 +27,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.backups import backup_folder
 from cardsync.platform.backups.backup_folder import Backup, FileLine, Kind, Manifest
 from cardsync.platform.database.locks import Lock, locked_by_connection
-from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
+from cardsync.platform.database.urls import BACKUP_ROLE, connect, libpq_url
 
 # Uploads that nobody has claimed, catalogs that wait for a worker, and bodies that are being
 # received are not data yet.
@@ -59,7 +59,7 @@ def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) 
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
-    with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
+    with _as_sentence(), connect(url, role=BACKUP_ROLE) as connection:
         if cluster_checks.is_spread(connection):
             raise errors.CommandError(cluster_checks.BACK_UP_NODES)
         if not locked_by_connection(connection, Lock.BACKUP):
@@ -80,7 +80,7 @@ def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) 
 def dump_into(url: str, tools: Path, folder: Path, say: Say) -> Manifest:
     """Dump a database without objects into a folder. Raises CommandError."""
     url = libpq_url(url, role=BACKUP_ROLE)
-    with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
+    with _as_sentence(), connect(url, role=BACKUP_ROLE) as connection:
         source = Source(url, None, None, tools)
         return _written(source, connection, url, folder, clock.now(), folder, say)
 

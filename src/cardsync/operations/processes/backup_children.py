@@ -21,7 +21,7 @@ from cardsync.platform.backups import requested_backup
 from cardsync.platform.backups.backup_folder import newest
 from cardsync.platform.backups.backup_schedule import is_due
 from cardsync.platform.concurrency import every_in_thread
-from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.database.urls import connect
 from cardsync.platform.settings import PREFIX, Settings
 
 # Seconds from the start to the first check for a due backup, and between two checks; requests from
@@ -128,5 +128,5 @@ def _let_end(child: Child) -> None:
 
 def has_no_seller(settings: Settings) -> bool:
     assert settings.database_url is not None
-    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+    with connect(settings.database_url) as connection:
         return connection.execute("SELECT FROM seller LIMIT 1").fetchone() is None

@@ -40,6 +40,7 @@ from cardsync.operations.processes.embedded_host import (
 )
 from cardsync.operations.processes.postmaster import Say
 from cardsync.platform import clock
+from cardsync.platform.database.urls import connect
 
 WORK: Final = "upgrade"
 BEFORE: Final = "before"
@@ -204,9 +205,7 @@ def _options(home: Path, account: Account) -> list[str]:
 def _connected(home: Path, account: Account, database: str) -> psycopg.Connection:
     host = quote(os.fsencode(socket_folder(home, account)), safe="")
     name = quote(database, safe="")
-    return psycopg.connect(
-        f"postgresql://{SUPERUSER}@/{name}?host={host}&port={PORT}", connect_timeout=10
-    )
+    return connect(f"postgresql://{SUPERUSER}@/{name}?host={host}&port={PORT}", role=None)
 
 
 def _end_processes(work: Path) -> None:

@@ -37,7 +37,7 @@ from cardsync.operations.processes.embedded_host import (
     is_root,
 )
 from cardsync.operations.processes.postmaster import Say
-from cardsync.platform.database.urls import APP_ROLE
+from cardsync.platform.database.urls import APP_ROLE, connect
 
 __all__ = ["EmbeddedError", "EmbeddedServer", "StillRecovering", "running"]
 
@@ -188,11 +188,7 @@ def _ensure_role_and_database(server: EmbeddedServer) -> None:
     bound = "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION"
     is_bound = "rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication)"
     role = sql.Identifier(APP_ROLE)
-    with psycopg.connect(
-        server.admin_url("postgres"),
-        autocommit=True,
-        connect_timeout=10,
-    ) as connection:
+    with connect(server.admin_url("postgres"), role=None, autocommit=True) as connection:
         found = connection.execute(
             f"SELECT {is_bound} FROM pg_roles WHERE rolname = %s", [APP_ROLE]
         ).fetchone()

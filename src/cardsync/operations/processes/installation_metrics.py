@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from cardsync import __version__
 from cardsync.platform import clock
 from cardsync.platform.backups.backup_reports import NEWEST
-from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.database.urls import connect
 from cardsync.platform.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -108,8 +108,7 @@ class InstallationMetrics(Collector):
     def _of_database(self) -> Iterator[Metric]:
         assert self._settings.database_url is not None
         now = clock.now()
-        url = libpq_url(self._settings.database_url)
-        with psycopg.connect(url, connect_timeout=_SECONDS) as connection:
+        with connect(self._settings.database_url, seconds=_SECONDS) as connection:
             connection.execute(f"SET statement_timeout = '{_SECONDS}s'".encode())
 
             def rows(statement: str) -> list[tuple[Any, ...]]:

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import msgspec
-import psycopg
 from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.backups import backup_schedule
 from cardsync.platform.database.columns import Base, Moment
-from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.database.urls import connect
 
 
 class BackupReport(Base):
@@ -79,7 +78,7 @@ def record(
     size: int = 0,
 ) -> None:
     """Record an attempt, as the role that owns the tables."""
-    with psycopg.connect(libpq_url(owner_url, role=None), connect_timeout=10) as connection:
+    with connect(owner_url, role=None) as connection:
         connection.execute(
             """
             INSERT INTO backup_report (kind, name, began_at, ended_at, failure, bytes)
@@ -95,7 +94,7 @@ def record(
 
 def last_failure(owner_url: str) -> datetime | None:
     """Return when the newest backup failed. None if the newest one succeeded."""
-    with psycopg.connect(libpq_url(owner_url, role=None), connect_timeout=10) as connection:
+    with connect(owner_url, role=None) as connection:
         found = connection.execute("""
             SELECT ended_at, failure FROM backup_report WHERE kind = 'backup'
              ORDER BY ended_at DESC LIMIT 1

@@ -8,7 +8,6 @@ as nearly every one, loads neither Alembic nor SQLAlchemy.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -16,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
-from cardsync.platform.database.urls import engine_url, libpq_url
+from cardsync.platform.database.urls import APP_ROLE, connect, engine_url, libpq_url, patience
 
-CONNECT_SECONDS = 10
 # Seconds that a migration waits for a table lock, and the number of retries with their pause.
 LOCK_SECONDS = 3.0
 PAUSE_SECONDS = 3.0
@@ -54,7 +51,7 @@ def migrate(url: str, say: Say = lambda _: None) -> None:
     migrated it further.
     """
     plain = libpq_url(url, role=None)
-    if _revision(plain) != head_revision():
+    if _revision(plain, role=None) != head_revision():
         _upgrade(plain, say)
 
 
@@ -62,7 +59,7 @@ def keep_seal(url: str, seal: bytes) -> None:
     """Let processes with this seal create members and credentials (`access/sealed.py`). `url` is
     the owning role's. Hosts with their own secrets have a seal each.
     """
-    with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
+    with connect(url, role=None) as connection:
         connection.execute(
             "INSERT INTO identity_seal (seal, added_at) VALUES (%s, now()) ON CONFLICT DO NOTHING",
             (seal,),
@@ -71,7 +68,7 @@ def keep_seal(url: str, seal: bytes) -> None:
 
 def drop_seals(url: str, seals: Sequence[bytes]) -> None:
     """Refuse processes with these seals from now on."""
-    with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
+    with connect(url, role=None) as connection:
         connection.execute("DELETE FROM identity_seal WHERE seal = ANY(%s)", (list(seals),))
 
 
@@ -79,7 +76,7 @@ def check(url: str) -> None:
     """Check that the database can be reached and is at `head_revision`. Raises DatabaseAway or
     another RuntimeError otherwise.
     """
-    revision = _revision(libpq_url(url))
+    revision = _revision(url, role=APP_ROLE)
     if revision != head_revision():
         at = f"at {revision}" if revision else "empty"
         raise RuntimeError(
@@ -87,12 +84,12 @@ def check(url: str) -> None:
         )
 
 
-def _revision(url: str) -> str | None:
+def _revision(url: str, *, role: str | None) -> str | None:
     """Return the database's revision. Raises RuntimeError also if the revision is newer than this
     program.
     """
     try:
-        with psycopg.connect(url, **_patience(url)) as connection:
+        with connect(url, role=role) as connection:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except psycopg.errors.UndefinedTable:
         return None
@@ -117,12 +114,12 @@ def _upgrade(url: str, say: Say) -> None:
     from sqlalchemy import NullPool, create_engine
     from sqlalchemy.exc import DBAPIError
 
-    engine = create_engine(engine_url(url), connect_args=_patience(url), poolclass=NullPool)
+    engine = create_engine(engine_url(url), connect_args=patience(url), poolclass=NullPool)
     try:
         with engine.connect() as connection:
             take_schema(connection.connection.driver_connection, say)
             # Another process may have migrated in the meantime, even further.
-            if _revision(url) != head_revision():
+            if _revision(url, role=None) != head_revision():
                 _migrate_online(connection, say)
     except (CommandError, DBAPIError) as e:
         raise RuntimeError(
@@ -188,12 +185,6 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, psycopg.errors.LockNotAvailable):
         line += "; other sessions keep the table: end them, or start again when they have ended"
     return line
-
-
-def _patience(url: str) -> dict[str, Any]:
-    """Return the time to wait for a connection, unless the operator's URL sets it."""
-    said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
-    return {} if said else {"connect_timeout": CONNECT_SECONDS}
 
 
 def _line(error: object) -> str:

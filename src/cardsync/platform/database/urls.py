@@ -1,4 +1,5 @@
-"""Converts an operator's database URL into the forms that psycopg and SQLAlchemy take.
+"""Converts an operator's database URL into the forms that psycopg and SQLAlchemy take, and opens
+connections outside the pools.
 
 The module imports little, because every command needs it.
 """
@@ -6,9 +7,12 @@ The module imports little, because every command needs it.
 from __future__ import annotations
 
 import os
+from typing import Any
 from urllib.parse import quote, urlencode
 
+import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import TupleRow
 
 APP_ROLE = "cardsync_app"
 # This role reads the rows of all shops and writes none.
@@ -21,6 +25,10 @@ KEPT_ALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
+
+
+# A connection outside the pools may take this long.
+CONNECT_SECONDS = 10
 
 
 def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
@@ -41,6 +49,20 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
         [options, *(f"-c {one}" for one in wanted if one not in options.split())]
     ).strip()
     return f"postgresql:///?{urlencode(given, quote_via=quote)}"
+
+
+def connect(
+    url: str, *, role: str | None = APP_ROLE, seconds: int | None = None, autocommit: bool = False
+) -> psycopg.Connection[TupleRow]:
+    """Connect outside the pools: before there are any, and as roles that they do not have."""
+    plain, waits = libpq_url(url, role=role), patience(url, seconds)
+    return psycopg.connect(plain, autocommit=autocommit, **waits)
+
+
+def patience(url: str, seconds: int | None = None) -> dict[str, Any]:
+    """Return the time to wait for a connection, unless the operator's URL sets it."""
+    said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
+    return {} if said else {"connect_timeout": seconds or CONNECT_SECONDS}
 
 
 def pooler_url(url: str) -> str:

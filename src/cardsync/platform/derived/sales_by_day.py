@@ -149,13 +149,15 @@ _STALE: Final = """
         SELECT ordered, NULL FROM sales_kept WHERE seller_id = :seller AND zone <> :zone) stale
      GROUP BY ordered ORDER BY ordered DESC LIMIT :most
 """
-# The statistics may not include a new shop's orders. Once they do, few days of a large shop change.
-_MANY: Final = """
-    SELECT 10 * count(*) >= (SELECT coalesce(sum(s.orders), 0) FROM sales_sum s
-                              WHERE s.seller_id = :seller)
+# The orders of the days, and at least how many orders and items there are.
+_COUNTS: Final = """
+    SELECT count(*),
+           (SELECT coalesce(sum(s.orders), 0) FROM sales_sum s WHERE s.seller_id = :seller),
+           (SELECT coalesce(sum(g.orders), 0) FROM sales_game g WHERE g.seller_id = :seller)
       FROM orders
      WHERE orders.seller_id = :seller AND orders.order_date = ANY (CAST(:days AS date[]))
 """
+_EXPECTED: Final = "EXPLAIN (FORMAT JSON) SELECT FROM {table} WHERE seller_id = :seller"
 _TABLES: Final = ("sales_sum", "sales_game", "sales_pace", "sales_kept")
 _OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
 _SUM: Final = f"""
@@ -208,7 +210,7 @@ async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> lis
         return []
     values["days"] = [row[0] for row in stale]
     values["ids"] = [id for row in stale for id in row[1]]
-    if await session.scalar(text(_MANY), values):
+    if await _reads_most(session, values):
         await session.execute(text(joined_by_hash()))
     for table in _TABLES:
         days = "ordered = ANY (CAST(:days AS date[]))"
@@ -216,3 +218,17 @@ async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> lis
     for statement in (_SUM, _GAME, _PACE, _KEPT, _DONE):
         await run(session, statement, values)
     return list(values["days"])
+
+
+async def _reads_most(session: AsyncSession, values: dict[str, Any]) -> bool:
+    """Return whether to read all of the shop's rows once: for many orders, and where statistics do
+    not know the shop yet, since a nested loop would then read all rows for each order.
+    """
+    count, orders, items = (await session.execute(text(_COUNTS), values)).one()
+    if 10 * count >= orders:
+        return True
+    for table, least in (("orders", orders), ("order_item", items), ("customer_order", orders)):
+        [expected] = await session.scalar(text(_EXPECTED.format(table=table)), values)
+        if 10 * expected["Plan"]["Plan Rows"] < least:
+            return True
+    return False

@@ -7,9 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import psycopg
-
-from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
+from cardsync.platform.database.urls import BACKUP_ROLE, connect
 from cardsync.prices.receipts import parquet_file
 
 _NEWEST: Final = """
@@ -20,7 +18,7 @@ _NEWEST: Final = """
 
 def fault(url: str, objects: Path) -> str | None:
     """Return the run whose prices do not follow from its receipts; None where all do."""
-    with psycopg.connect(libpq_url(url, role=BACKUP_ROLE), connect_timeout=10) as connection:
+    with connect(url, role=BACKUP_ROLE) as connection:
         newest = connection.execute(_NEWEST).fetchall()
     for run_id, key in newest:
         path = objects / key

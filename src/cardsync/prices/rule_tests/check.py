@@ -6,7 +6,6 @@ All cards that some test selects are read and priced once, by the preview's engi
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import date, timedelta
 from urllib.parse import quote
 
 import psycopg
 import pytest
 
 from builders import a_csv, a_row, an_order
+from cardsync.platform.derived.sales_by_day import DAYS_AT_ONCE
 
 CARDS = 800
 # A step may read a table so many times over; where each row is joined by reading all, it is 800.
@@ -70,8 +72,14 @@ def file(cards: int, price: str) -> bytes:
 
 
 def orders(count: int) -> Sequence[dict[str, object]]:
+    """Orders of so many days that the oldest, which have few of them, are summed by themselves."""
+    newest = date(2026, 7, 31)
     return [
-        an_order(f"N-{n}", buyer_name=f"Buyer {n}", order_date=f"2026-07-{1 + n % 28:02}")
+        an_order(
+            f"N-{n}",
+            buyer_name=f"Buyer {n % 60}",
+            order_date=str(newest - timedelta(n % DAYS_AT_ONCE if n > 60 else DAYS_AT_ONCE)),
+        )
         for n in range(count)
     ]
 
