@@ -19,9 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market
-from cardsync.platform.database.copy import read_rows, with_values
+from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
-from cardsync.platform.database.session import driver
+from cardsync.platform.database.session import run
 from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.inputs.cards_to_price import Choices, first_of, guards_of, integer_frame
 from cardsync.prices.inputs.price_history import begins
@@ -186,12 +186,8 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
         "week": starts.get("week"),
     }
     bound = {"seller": account.seller_id, **moments}
-    connection = await driver(session)
-    await connection.execute(
-        (await with_values(session, _GATHER.format(**columns), bound)).encode(),
-    )
-    for statement in _INDEX:
-        await connection.execute(statement.encode())
+    for statement in (_GATHER.format(**columns), *_INDEX):
+        await run(session, statement, bound)
 
 
 async def changed(

@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
-from psycopg import sql
+from sqlalchemy import text
 
 from cardsync.access.caller import Caller
 from cardsync.platform.backups.backup_folder import FileLine
-from cardsync.platform.database.copy import read_bytes
+from cardsync.platform.database.copy import read_bytes, types_of, with_values
 from cardsync.platform.database.parquet_sheet import ParquetSheet
-from cardsync.platform.database.session import Database, driver
+from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import encoded_frame
 from cardsync.platform.kit.safe_texts import safe_texts
 from cardsync.platform.old_data.read_back import Old, old_files
@@ -145,54 +145,35 @@ async def _columns(
     sheet: Sheet,
 ) -> dict[str, tuple[str, int | None]]:
     """Return each column's type, and the decimal places of an amount that has a fixed number."""
-    query = sql.SQL("SELECT {columns} FROM {table} WHERE false").format(
-        columns=sql.SQL(sheet.columns).format(seller=sql.Literal(caller.seller_id)),
-        table=sql.Identifier(sheet.table),
-    )
+    query = f"SELECT {sheet.columns} FROM {sheet.table} WHERE false"
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        connection = await driver(session)
-        async with connection.cursor() as cursor:
-            await cursor.execute(query)
-            columns_read = cursor.description or []
-            types = connection.adapters.types
-            known = {column.name: types.get(column.type_code) for column in columns_read}
-            return {
-                column.name: (kind.name if (kind := known[column.name]) else "text", column.scale)
-                for column in columns_read
-            }
+        return await types_of(
+            session, await with_values(session, query, {"seller": caller.seller_id})
+        )
 
 
 async def _part(
     database: Database, caller: Caller, sheet: Sheet, after: int | None
 ) -> tuple[bytes, int | None]:
     """Return the rows after that key, and the key that the next ones come after, if any."""
-    names = {
-        "table": sql.Identifier(sheet.table),
-        "key": sql.SQL(sheet.key),
-        "which": sql.SQL(sheet.which).format(member=sql.Literal(caller.member_id)),
+    key, head = sheet.key, "true" if after is None else "false"
+    values: dict[str, Any] = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "after": -(2**63) if after is None else after,
+        "most": ROWS_AT_ONCE,
     }
-    values = {"seller": caller.seller_id, "after": -(2**63) if after is None else after}
-    bound = sql.SQL(
-        "SELECT max(k), count(*) FROM (SELECT {key} AS k FROM {table}"
-        " WHERE seller_id = %(seller)s AND {key} > %(after)s AND {which} ORDER BY {key} LIMIT {most}) t"
-    ).format(**names, most=sql.Literal(ROWS_AT_ONCE))
+    rows = f"FROM {sheet.table} WHERE seller_id = :seller AND {key} > :after AND {sheet.which}"
+    bound = (
+        "SELECT coalesce(max(k), :after), count(*)"
+        f" FROM (SELECT {key} AS k {rows} ORDER BY {key} LIMIT :most) t"
+    )
+    copy = (
+        f"COPY (SELECT {sheet.columns} {rows} AND {key} <= :last ORDER BY {key})"
+        f" TO STDOUT (FORMAT csv, HEADER {head}, ENCODING 'UTF8')"
+    )
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        connection = await driver(session)
-        async with connection.cursor() as cursor:
-            await cursor.execute(bound, values)
-            row = await cursor.fetchone()
-            last, count = row or (None, 0)
-            copy = sql.SQL(
-                "COPY (SELECT {columns} FROM {table} WHERE seller_id = {seller}"
-                " AND {key} > {after} AND {key} <= {last} AND {which} ORDER BY {key})"
-                " TO STDOUT (FORMAT csv, HEADER {head}, ENCODING 'UTF8')"
-            ).format(
-                **names,
-                columns=sql.SQL(sheet.columns).format(seller=sql.Literal(caller.seller_id)),
-                seller=sql.Literal(caller.seller_id),
-                after=sql.Literal(values["after"]),
-                last=sql.Literal(values["after"] if last is None else last),
-                head=sql.SQL("true" if after is None else "false"),
-            )
-        data = await read_bytes(session, copy.as_string(connection))
+        last, count = (await session.execute(text(bound), values)).one()
+        copied = await with_values(session, copy, {**values, "last": last})
+        data = await read_bytes(session, copied)
     return data, last if count == ROWS_AT_ONCE else None

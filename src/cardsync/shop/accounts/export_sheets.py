@@ -19,14 +19,14 @@ class Sheet(NamedTuple):
 
 _ACCEPTED: Final = """
     (SELECT d.{column} FROM price_decision d
-      WHERE d.seller_id = {{seller}} AND d.kind = 'accepted'
+      WHERE d.seller_id = :seller AND d.kind = 'accepted'
         AND d.marketplace_id = proposal.marketplace_id) AS {name}
 """
 _EVIDENCE: Final = "((evidence ->> '{name}')::bigint / 10000.0)::numeric(12, 4) AS {name}"
 _DAY: Final = "(day - DATE '2000-01-01')"
 _OF_DAY: Final = """
     (SELECT coalesce(sum(s.{0}), 0) FROM sales_sum s
-      WHERE s.seller_id = {{seller}} AND s.ordered = sales_kept.ordered)::{1}
+      WHERE s.seller_id = :seller AND s.ordered = sales_kept.ordered)::{1}
 """
 SHEETS: Final = (
     Sheet(
@@ -38,7 +38,7 @@ SHEETS: Final = (
         " low_with_shipping, direct_low, gone, custom, contribution, photo_url, observed_at,"
         " created_at, updated_at",
         # Another member's draft is that member's alone.
-        "(contribution IS DISTINCT FROM 'private' OR contributed_by = {member})",
+        "(contribution IS DISTINCT FROM 'private' OR contributed_by = :member)",
     ),
     Sheet("price_history.csv", "price_observation", "card_id", "*"),
     Sheet(
@@ -64,7 +64,7 @@ SHEETS: Final = (
         "card_location",
         "card_id",
         "seller_id, card_id, coalesce((SELECT b.label FROM shelf_box b WHERE"
-        " b.seller_id = {seller} AND b.box = card_location.box), box::text) AS box, slot, quantity",
+        " b.seller_id = :seller AND b.box = card_location.box), box::text) AS box, slot, quantity",
     ),
     Sheet(
         "counts.csv",
