@@ -69,7 +69,6 @@ async def apply(
         {"seller": seller_id},
     )
     await session.execute(text(joined_by_hash()))
-    await session.execute(text(planned_each_time()))
     await load(session, kind, rows)
     values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
     narrowed = ""
@@ -78,6 +77,8 @@ async def apply(
         values["numbers"] = rows.frame["order_number"].unique().to_list()
     if kind == "items":
         return Applied(*await items.apply(session, rows, values))
+    # The items' checks of their foreign keys would be planned for each row.
+    await session.execute(text(planned_each_time()))
     known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
     skipped = written = 0
     if kind == "shipping":
