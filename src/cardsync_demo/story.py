@@ -38,7 +38,7 @@ from cardsync.operations.processes.supervisor import (
 )
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import to_units, usd
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.rules import SellerPricing
@@ -312,8 +312,8 @@ async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
         ]
     console.rule(f"[bold]the first ten of {len(rows)} price changes", align="left")
     for row in rows[:10]:
-        old = dollars(to_units(row["price"])) if row["price"] is not None else "-"
-        new = dollars(to_units(row["target_price"]))
+        old = usd(row["price"]) or "-"
+        new = usd(row["target_price"])
         console.print(
             f"  {old:>8} → [bold]{new:>8}[/]  {escape(row['product_name'])} · {escape(row['condition_label'])}"
         )

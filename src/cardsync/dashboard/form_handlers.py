@@ -6,17 +6,17 @@ The page after a form offers to undo its change, where the entry of the activity
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from litestar import Request, Response, post
-from litestar.connection import ASGIConnection
-from litestar.datastructures import UploadFile
+from litestar import Request, Response
 from litestar.di import Provide
-from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.handlers import HTTPRouteHandler
+from litestar.response import Template
 from litestar.status_codes import HTTP_303_SEE_OTHER
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -28,8 +28,16 @@ from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity.undo import is_undoable
-from cardsync.web.forms import TOKEN, AnyRequest, Form, sent_form
-from cardsync.web.request import provide_bounded_session
+from cardsync.web.forms import (
+    TOKEN,
+    AnyRequest,
+    Form,
+    keep_form,
+    public_form,
+    read_form,
+    sent_form,
+)
+from cardsync.web.request import provide_caller, provide_database, provide_settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
@@ -53,21 +61,16 @@ class _Sending:
 _SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
 
 
-async def _read(
-    connection: ASGIConnection[Any, Any, Any, Any],
-    _: BaseRouteHandler,
-) -> None:
+async def _read(request: AnyRequest) -> None:
     """Keep a form whose token is right. Raises CsrfFailed, BadRequest, InvalidPayload."""
-    assert isinstance(connection, Request)
-    form = await sent_form(connection)
-    given = connection.headers.get("x-csrf-token") or (form.all(TOKEN) or [""])[-1]
-    need_form_token(connection.scope, given)
-    connection.scope["form"] = form  # type: ignore[typeddict-unknown-key]
+    form = await sent_form(request)
+    given = request.headers.get("x-csrf-token") or (form.all(TOKEN) or [""])[-1]
+    need_form_token(request.scope, given)
+    request.scope["form"] = form  # type: ignore[typeddict-unknown-key]
     entries: list[Activity] = []
     ENTRIES.set(entries)
-    caller = connection.scope.get("caller")
-    is_owner = isinstance(caller, Caller) and caller.role == "owner"
-    _SENDING.set(_Sending(session_token(connection.scope) or "", is_owner, entries))
+    is_owner = provide_caller(request).role == "owner"
+    _SENDING.set(_Sending(session_token(request.scope) or "", is_owner, entries))
 
 
 def _with_undo(answer: Response[Any]) -> Response[Any]:
@@ -83,11 +86,6 @@ def _with_undo(answer: Response[Any]) -> Response[Any]:
     return answer
 
 
-def read_form(request: AnyRequest) -> Form:
-    """Return the form that was sent; an empty one with a request that sends none."""
-    return request.scope.get("form") or Form({})  # type: ignore[return-value]
-
-
 def keeping_typed(app: ASGIApp) -> ASGIApp:
     """Middleware that reads the form of a reader whose session has ended, so that the answer can
     show the typed values. It is outside of the middleware that admits.
@@ -100,8 +98,7 @@ def keeping_typed(app: ASGIApp) -> ASGIApp:
             kind = header(scope, b"content-type") or ""
             if scope.get("method") == "POST" and kind.startswith(_URLENCODED):
                 with suppress(errors.Problem):
-                    request: AnyRequest = Request(scope, receive)
-                    scope["form"] = await sent_form(request)  # type: ignore[typeddict-unknown-key]
+                    await keep_form(Request(scope, receive))
             raise
 
     return keeping
@@ -113,12 +110,9 @@ def typed_in(request: AnyRequest) -> list[tuple[str, str]]:
     return [(name, value) for name, value in fields if value and "password" not in name]
 
 
-async def read_file(request: AnyRequest) -> UploadFile | None:
-    """Return the file of a form with one, once its token is checked. Raises CsrfFailed."""
-    form = await request.form()
-    need_form_token(request.scope, str(form.get(TOKEN, "")))
-    file = form.get("file")
-    return file if isinstance(file, UploadFile) else None
+async def owners(request: AnyRequest, _: object) -> None:
+    """The guard of a form whose file is received from an owner alone. Raises OwnerRequired."""
+    provide_caller(request).must_be_owner()
 
 
 def writer_of(
@@ -142,11 +136,7 @@ def _provide_writer(
     return writer_of(bounded, caller, settings, form)
 
 
-_HANDED_OVER: Final = {
-    "form": Provide(read_form, sync_to_thread=False),
-    "bounded": Provide(provide_bounded_session),
-    "writer": Provide(_provide_writer, sync_to_thread=False),
-}
+_WRITER: Final = {"writer": Provide(_provide_writer, sync_to_thread=False)}
 
 
 def post_form(
@@ -157,14 +147,51 @@ def post_form(
     """Make a function the handler of a form of the signed-in member's pages.
 
     Its parameters may name `form`, and one of `session`, `bounded` (for long statements) and
-    `writer`: one transaction, committed unless the function raises. A person who decides row by row
-    is limited by the requests of all kinds alone, unless `opt` names a narrower group.
+    `writer`: one transaction, committed unless the function raises; `again` shows the form of one
+    that does. A person who decides row by row is limited by the requests of all kinds alone, unless
+    `opt` names a narrower group.
     """
-    return post(
+    return public_form(
         path,
+        _read,
+        _WRITER,
         opt={**BY_FORM, **opt},
-        guards=[_read],
-        dependencies=_HANDED_OVER,
         after_request=_with_undo,
         **given,
     )
+
+
+# Shows a form that was refused: its transaction is over, and the session is another one.
+Show = Callable[[AnyRequest, Caller, AsyncSession, Any], Awaitable[Template]]
+
+
+def again(show: Show, *refusals: type[Exception]) -> dict[type[Exception], Any]:
+    """Return the `exception_handlers` of a form that is shown again after these refusals."""
+    return dict.fromkeys(refusals, partial(_Again, show))
+
+
+class _Again(Response[None]):
+    """The page that shows a refused form; only an answer may wait for the database."""
+
+    def __init__(self, show: Show, request: AnyRequest, refusal: Exception) -> None:
+        super().__init__(None)
+        self.show, self.request, self.refusal = show, request, refusal
+        self.refuse = request.route_handler.resolve_exception_handlers()[errors.Problem]
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                page = await self._page(self.request)
+            except errors.Problem as problem:
+                page = self.refuse(self.request, problem)
+            await page.to_asgi_response(None, self.request)(scope, receive, send)
+
+        return answer
+
+    async def _page(self, request: AnyRequest) -> Response[Any]:
+        if "form" not in request.scope:
+            raise self.refusal
+        caller, settings = provide_caller(request), provide_settings(request.app.state)
+        database = provide_database(request.app.state)
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            return await self.show(request, caller, session, self.refusal)

@@ -73,6 +73,7 @@ from cardsync.dashboard.shell import refused
 from cardsync.platform import errors, limits
 from cardsync.sales.pulling.phone import admitting_phones
 from cardsync.web import forms
+from cardsync.web.request import PAGES
 
 pages = Router(
     path="/",
@@ -152,6 +153,7 @@ pages = Router(
         styleguide.styleguide,
     ],
     middleware=[keeping_typed, admitting, framing],
+    dependencies=PAGES,
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,

@@ -17,7 +17,7 @@ from cardsync.access import tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
-from cardsync.dashboard.form_handlers import CONFIRM, read_form, typed_in
+from cardsync.dashboard.form_handlers import CONFIRM, typed_in
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
@@ -26,7 +26,7 @@ from cardsync.platform.kit.row_pages import Paging, read_paging
 from cardsync.platform.money import percent
 from cardsync.platform.shelf_place import Box
 from cardsync.web import pages
-from cardsync.web.forms import sentence
+from cardsync.web.forms import read_form, sentence
 
 PageRequest = Request[Any, Any, State]
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
@@ -68,9 +68,14 @@ def show(
     status: int = 200,
     /,
     headers: Mapping[str, str] | None = None,
+    problem: errors.Problem | str | None = None,
     **values: Any,
 ) -> Template:
-    """Render a page in its frame, with the macros' helpers `reader`, `url` and `asset`."""
+    """Render a page in its frame, with the macros' helpers `reader`, `url` and `asset`; a refusal
+    gives its status and its sentence.
+    """
+    if isinstance(problem, errors.Problem):
+        status, problem = problem.status, sentence(problem)
     token = session_token(request.scope)
     path = request.url.path
     reader = reader_of(request, caller)
@@ -90,7 +95,7 @@ def show(
         "csrf_token": tokens.csrf_token(token) if token else "",
         "done": _done(request),
         "undo": _undo(request, token),
-        "problem": "",
+        "problem": problem or "",
     }
     return Template(
         template,

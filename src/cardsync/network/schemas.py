@@ -13,7 +13,7 @@ from cardsync.network.buyer_links import buy_url
 from cardsync.network.limits import CANDIDATES
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, struct_of
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 
 # Sent as a JSON number with its exact digits.
@@ -142,4 +142,4 @@ def _available(answer: Answer, settings: Settings) -> Available:
 
 
 def _number(price: Decimal) -> Decimal:
-    return Decimal(dollars(to_units(price)))
+    return Decimal(usd(price))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from cardsync.platform.table_text import typed_number
 
@@ -74,7 +74,20 @@ def dollars_or_none(units: int | None) -> str | None:
     return None if units is None else dollars(units)
 
 
+@overload
+def usd(amount: Decimal) -> str: ...
+
+
+@overload
+def usd(amount: None) -> None: ...
+
+
+@overload
+def usd(amount: Decimal | None) -> str | None: ...
+
+
 def usd(amount: Decimal | None) -> str | None:
+    """Write an amount in dollars as people and the wire have it; as `dollars` does the units."""
     if amount is None:
         return None
     # Columns have four decimals, so their text is made six times as fast directly as by way of the

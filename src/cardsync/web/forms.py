@@ -6,18 +6,20 @@ No form needs a script; its CSRF token is a field.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from litestar import MediaType, Request, Response
-from litestar.datastructures import Cookie
+from litestar import MediaType, Request, Response, post
+from litestar.datastructures import Cookie, UploadFile
+from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
 
 from cardsync.platform import errors
 from cardsync.web import pages
 from cardsync.web.pages import page
-from cardsync.web.request import need_storable
+from cardsync.web.request import media_type, need_storable
 
 AnyRequest = Request[Any, Any, Any]
 HEADINGS = {
@@ -42,9 +44,12 @@ _PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a form. Each has its last value; a missing field is empty."""
+    """The fields of a form. Each has its last value; a missing field is empty. `file` is the file of
+    a form with one.
+    """
 
     sent: Mapping[str, list[str]]
+    file: UploadFile | None = None
 
     def __getitem__(self, name: str) -> str:
         return self.sent[name][-1].strip() if self.sent.get(name) else ""
@@ -117,13 +122,40 @@ def _of_field(name: str, why: str) -> str:
 
 async def sent_form(request: AnyRequest) -> Form:
     """Return the form of a request, without checking its token. Raises BadRequest, InvalidPayload."""
-    try:
-        fields = parse_qs(
-            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
-        )
-    except ValueError as e:
-        raise errors.BadRequest("the form could not be read") from e
+    file = None
+    if media_type(request.headers) == "multipart/form-data":
+        sent = await request.form()
+        fields = {name: [str(value) for value in sent.getall(name)] for name in sent}
+        file = sent.get("file")
+    else:
+        try:
+            text = (await request.body()).decode()
+            fields = parse_qs(text, keep_blank_values=True, max_num_fields=FIELDS)
+        except ValueError as e:
+            raise errors.BadRequest("the form could not be read") from e
     for name, values in fields.items():
         for value in values:
             need_storable(value, name)
-    return Form(fields)
+    return Form(fields, file if isinstance(file, UploadFile) else None)
+
+
+async def keep_form(request: AnyRequest) -> None:
+    """Keep the form before a transaction is opened: its sender may be slow."""
+    request.scope["form"] = await sent_form(request)  # type: ignore[typeddict-unknown-key]
+
+
+def read_form(request: AnyRequest) -> Form:
+    """Return the form that was sent; an empty one with a request that sends none."""
+    return request.scope.get("form") or Form({})  # type: ignore[return-value]
+
+
+def public_form(
+    path: str | list[str],
+    before_request: Any = keep_form,
+    dependencies: Mapping[str, Provide] | None = None,
+    **given: Any,
+) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
+    """Make a function the handler of a form, its parameter `form`; no token is checked."""
+    form = {"form": Provide(read_form, sync_to_thread=False)}
+    named = {**form, **(dependencies or {})}
+    return post(path, before_request=before_request, dependencies=named, **given)

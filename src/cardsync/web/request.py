@@ -13,6 +13,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.datastructures import State
 from litestar.datastructures.headers import Headers
+from litestar.di import Provide
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 from litestar.types import Receive, Scope, Send
@@ -172,6 +173,28 @@ async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         session.info[HEAVY] = provide_heavy(state)
         yield session
+
+
+async def provide_snapshot(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
+    """Yield a transaction that only reads, all of it as of one moment."""
+    async with provide_database(state).tenant(caller.seller_id, snapshot=True) as session:
+        yield session
+
+
+async def provide_bounded_snapshot(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
+    """Yield the same for long statements."""
+    seconds = provide_settings(state).read_seconds
+    database = provide_database(state)
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        yield session
+
+
+PAGES = {
+    "bounded": Provide(provide_bounded_session),
+    "snapshot": Provide(provide_snapshot),
+    "bounded_snapshot": Provide(provide_bounded_snapshot),
+}
+"""The transactions that a page may name, beside `session`."""
 
 
 def provide_settings(state: State) -> Settings:

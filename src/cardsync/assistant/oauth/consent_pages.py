@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from litestar import Request, Response, Router, get, post
+from litestar import Request, Response, Router, get
 from litestar.response import Template
 
 from cardsync.access import sessions, tokens
@@ -31,7 +31,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.web import pages
-from cardsync.web.forms import go, refused, sent_form, sentence
+from cardsync.web.forms import Form, go, public_form, refused, sentence
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest, storable
 
@@ -100,9 +100,11 @@ async def _member(
     return caller
 
 
-@post(PATH, middleware=[among_strangers])
-async def decide(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form, token = await sent_form(request), session_token(request.scope)
+@public_form(PATH, middleware=[among_strangers])
+async def decide(
+    request: ApiRequest, form: Form, database: Database, settings: Settings
+) -> Response[Any]:
+    token = session_token(request.scope)
     caller = await _member(request, database, settings, token) if token else None
     if caller is None:
         raise errors.CsrfFailed("the session has ended; sign in, and start again in the assistant")

@@ -38,7 +38,7 @@ from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.platform.read_json import Amount
 
 # The name in the activity feed of a person who answers by the link.
@@ -230,7 +230,7 @@ async def pay(
             offer_id=offer.id,
             reason=f"offer {offer.id}",
         )
-    cash, credit = (dollars(to_units(amount)) for amount in due)
+    cash, credit = (usd(amount) for amount in due)
     summary = f"offer {offer.id}: {cash} in cash, {credit} in credit"
     note(session, caller, "offer.paid", summary, now, after={"cash": cash, "credit": credit})
     return await in_full(session, caller, offer)

@@ -14,7 +14,7 @@ from cardsync.buying.offers.models import BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced
 from cardsync.buying.rules.price_schemas import OtherFinish, PriceTakenShown
 from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 
 
 class Shop(NamedTuple):
@@ -168,4 +168,4 @@ def changes(row: BuyingOfferLine) -> list[str]:
 
 
 def _amount(each: Decimal | None) -> str:
-    return "nothing" if each is None else f"${dollars(to_units(each))}"
+    return "nothing" if each is None else f"${usd(each)}"

@@ -24,7 +24,7 @@ from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet
 from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import to_units, usd
 
 KIND: Final = "store_credit.entry"
 # The format of callers' keys; the program's own contain a space, so that no caller can use them.
@@ -68,9 +68,7 @@ async def enter(
             return earlier, False
     after = balance + amount
     if after < 0:
-        raise errors.StoreCreditTooLow(
-            f"the customer has {dollars(to_units(balance))} of store credit"
-        )
+        raise errors.StoreCreditTooLow(f"the customer has {usd(balance)} of store credit")
     if after > STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
             f"amount: a customer can have store credit of at most {STORE_CREDIT_MOST:,}"
@@ -115,14 +113,14 @@ async def add_or_spend(
         session, caller, customer_id, kind, exact, now, reason=reason.strip(), key=key
     )
     if is_new:
-        what = f"{dollars(to_units(abs(exact)))} of store credit {kind}"
+        what = f"{usd(abs(exact))} of store credit {kind}"
         note(
             session,
             caller,
             f"store_credit.{kind}",
             f"{what}, customer {customer_id}",
             now,
-            after={"balance": dollars(to_units(entry.balance_after))},
+            after={"balance": usd(entry.balance_after)},
             undo={"kind": KIND, "entry": entry.id},
         )
     return struct_of(CreditEntry, entry, caller)
@@ -167,7 +165,7 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
         .limit(STORE_CREDIT_ENTRIES)
     )
     entries = [struct_of(CreditEntry, row, caller) for row in rows]
-    return CreditSheet(customer_id, dollars(to_units(balance)), entries)
+    return CreditSheet(customer_id, usd(balance), entries)
 
 
 def cents(amount: Decimal, field: str) -> Decimal:

@@ -10,6 +10,7 @@ from typing import Any
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.admission import BY_FORM
@@ -19,7 +20,6 @@ from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
@@ -51,15 +51,13 @@ OUTCOME_SHADES = {
 async def activity_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    bounded_snapshot: AsyncSession,
     settings: Settings,
 ) -> Template:
     given = dict(request.query_params.multi_items())
     day = str(given.get("since", ""))
     wanted = wanted_of(given, zone_of(caller.account.time_zone))
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        done = await feed.read_feed(session, caller, wanted)
+    done = await feed.read_feed(bounded_snapshot, caller, wanted)
     names = done.names
     address = partial(_address, wanted, day)
     return show(

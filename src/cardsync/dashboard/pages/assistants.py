@@ -7,6 +7,7 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.audience import PATH
@@ -130,18 +131,16 @@ async def test_connection(
 
 @post_form("/settings/assistants/{grant_id:int}/modes")
 async def change_modes(
-    caller: Caller, form: Form, database: Database, grant_id: int
+    caller: Caller, form: Form, session: AsyncSession, grant_id: int
 ) -> Response[str]:
     body = {"modes": {kind: form[kind] or None for kind, _ in KINDS if kind in form}}
-    async with database.tenant(caller.seller_id) as session:
-        await grants.change_modes(session, caller, grant_id, body, clock.now())
+    await grants.change_modes(session, caller, grant_id, body, clock.now())
     return see("/settings/assistants", message("assistant_changed"))
 
 
 @post_form("/settings/assistants/{grant_id:int}/revoke")
-async def revoke(caller: Caller, database: Database, grant_id: int) -> Response[str]:
-    async with database.tenant(caller.seller_id) as session:
-        await grants.revoke(session, caller, grant_id, clock.now())
+async def revoke(caller: Caller, session: AsyncSession, grant_id: int) -> Response[str]:
+    await grants.revoke(session, caller, grant_id, clock.now())
     return see("/settings/assistants", message("assistant_revoked"))
 
 

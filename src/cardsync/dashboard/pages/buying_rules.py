@@ -66,12 +66,11 @@ async def _list(
         request,
         caller,
         "buy_rules.html",
-        problem.status if problem else 200,
         rules=await buy_rule_sets.read_all(session, caller),
         presets=[(name, rule.name) for name, rule in BUY_PRESETS.items()],
         tests=tests.rule_tests,
         verdicts=verdicts,
-        problem=sentence(problem) if problem else "",
+        problem=problem,
     )
 
 
@@ -151,7 +150,6 @@ async def _rule(
         request,
         caller,
         "buy_rule.html",
-        problem.status if problem else 200,
         rule_id=rule_id,
         texts=form.texts,
         tables={

@@ -60,6 +60,7 @@ from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.stock.shelving.places import assign
 from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import reading
 
 SOLD = 10
 # The fields of a rule that the page lets one try, as its address has them.
@@ -80,7 +81,7 @@ class Place(NamedTuple):
 
 
 async def place_of(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+    request: PageRequest, caller: Caller, settings: Settings, card_id: int
 ) -> Place | None:
     """Return the card's place in the list of the address; None if it is not there."""
     at = read_id(str(request.query_params.get("at", "")))
@@ -97,8 +98,8 @@ async def place_of(
             return FoundCards([], 0)
         one = replace(asked.page, page=place, per_page=1)
         # A search ends its reading.
-        async with database.readings.of(caller.seller_id, seconds) as reading:
-            return (await search_cards(reading, caller, asked.wanted, one, seconds)).found
+        async with reading(request) as reads:
+            return (await search_cards(reads, caller, asked.wanted, one, seconds)).found
 
     def address(found: FoundCards, place: int) -> str:
         there = asked.address(page=None, at=place)
@@ -131,18 +132,18 @@ async def card_page(
     card_id: int,
 ) -> Template:
     after = read_id(str(request.query_params.get("sold_after", "")))
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        sold = await orders_of_card(reading, caller, card_id, after, SOLD)
-        same = await same_cards(reading, caller, card_id)
-        row, history = await read_card(reading, caller, card_id)
-    place = await place_of(request, caller, database, settings, card_id)
+    async with reading(request) as reads:
+        sold = await orders_of_card(reads, caller, card_id, after, SOLD)
+        same = await same_cards(reads, caller, card_id)
+        row, history = await read_card(reads, caller, card_id)
+    place = await place_of(request, caller, settings, card_id)
     now = clock.now()
     if whole := request.query_params.get("history") == "all":
         row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
     card = with_history(row, history)
     # These two take the longest, and each has a connection of its own.
     match, why = await at_once(
-        _match(database, caller, settings, card_id),
+        _match(request, caller, card_id),
         _why(database, caller, store, card),
     )
     sold_at = clock.read_moment(str(request.query_params.get("then", "")))
@@ -153,7 +154,7 @@ async def card_page(
     async with database.tenant(caller.seller_id) as session:
         marks = await badges_of(session, caller, [], [card_id], now)
         by = await pinned_by(session, caller, why.pin if why else None)
-    costs = await _costs(database, caller, settings, card)
+    costs = await _costs(request, caller, database, card)
     return show(
         request,
         caller,
@@ -195,31 +196,23 @@ def explained(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> dict
 
 
 async def _costs(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-    card: CardWithHistory,
+    request: PageRequest, caller: Caller, database: Database, card: CardWithHistory
 ) -> dict[str, Any]:
     """Return the card's lots and profit, for a caller who sees revenue."""
     if not caller.sees_revenue or card.contribution is not None or card.custom:
         return {"cost": None}
     number = card.marketplace_id
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        earned = await profit.of_card(reading, caller, number)
+    async with reading(request) as reads:
+        earned = await profit.of_card(reads, caller, number)
     async with database.tenant(caller.seller_id) as session:
         found = await read_lots.lots(session, caller, number, None, limits.LOTS_PER_PAGE)
         cost = await read_lots.cost_of(session, caller, number)
     return {"cost": cost, "lots": found.lots, "earned": earned}
 
 
-async def _match(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-    card_id: int,
-) -> MatchBody:
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return await read_match(reading, caller, card_id)
+async def _match(request: PageRequest, caller: Caller, card_id: int) -> MatchBody:
+    async with reading(request) as reads:
+        return await read_match(reads, caller, card_id)
 
 
 def _receipts(
@@ -305,9 +298,14 @@ def body_of(changes: Mapping[str, str]) -> dict[str, Any]:
 
 @post_form("/cards/{card_id:int}/pin")
 async def pin_card(
-    caller: Caller, form: Form, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Response[str]:
-    number = await _marketplace_id(database, caller, settings, card_id)
+    number = await _marketplace_id(request, caller, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = writer_of(session, caller, settings, form)
         shown_at = clock.read_moment(form["seen"])
@@ -341,22 +339,22 @@ async def place_card(
 
 @post_form("/cards/{card_id:int}/unpin")
 async def unpin_card(
-    caller: Caller, form: Form, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Response[str]:
-    number = await _marketplace_id(database, caller, settings, card_id)
+    number = await _marketplace_id(request, caller, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await writes.unpin(writer_of(session, caller, settings, form), number)
     return _after(form, card_id, message("unpinned"))
 
 
-async def _marketplace_id(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-    card_id: int,
-) -> int:
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        row, _ = await read_card(reading, caller, card_id)
+async def _marketplace_id(request: PageRequest, caller: Caller, card_id: int) -> int:
+    async with reading(request) as reads:
+        row, _ = await read_card(reads, caller, card_id)
     return row.marketplace_id
 
 
@@ -377,9 +375,9 @@ async def match_page(
 ) -> Template:
     """Show products of the catalog that the card may be."""
     seconds = settings.read_seconds
-    async with database.readings.of(caller.seller_id, seconds) as reading:
-        match = await read_match(reading, caller, card_id)
-        row, _ = await read_card(reading, caller, card_id)
+    async with reading(request) as reads:
+        match = await read_match(reads, caller, card_id)
+        row, _ = await read_card(reads, caller, card_id)
     card = card_body(row)
     typed = str(request.query_params.get("typed", card.product_name))[: limits.SEARCH_CHARACTERS]
     async with database.bounded(caller.seller_id, seconds) as session:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,7 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.catalog.overview import CatalogShown
-from cardsync.dashboard.form_handlers import AROUND_BYTES, post_form, read_file
+from cardsync.dashboard.form_handlers import AROUND_BYTES, again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
@@ -24,7 +24,8 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form
+from cardsync.web.request import provide_caller, provide_database, provide_settings
 
 PATH: Final = "/operator/catalogs"
 _PIECE: Final = 1 << 20
@@ -32,21 +33,18 @@ _BUSY: Final = ("waiting", "running")
 
 
 @get(PATH, opt=BY_FORM)
-async def catalogs_page(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
-) -> Template:
-    return await _shown(request, caller, database, settings)
+async def catalogs_page(request: PageRequest, caller: Caller, bounded: AsyncSession) -> Template:
+    return await _shown(request, caller, bounded)
 
 
 async def _shown(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    session: AsyncSession,
     problem: errors.Problem | None = None,
 ) -> Template:
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        found = await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
+    settings = provide_settings(request.app.state)
+    found = await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
     own = {one.game: one for one in found.listed}
     rows = [one for one in found.catalogs if _is_shown(one, one.game in own)]
     described = {one.game for one in rows if one.printings}
@@ -60,8 +58,7 @@ async def _shown(
         request,
         caller,
         "operator_catalogs.html",
-        problem.status if problem else 200,
-        problem=sentence(problem) if problem else "",
+        problem=problem,
         files=found.files,
         rows=rows,
         others=others,
@@ -115,24 +112,27 @@ async def go_back_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
     return back_to(PATH, message("catalog_goes_back" if asked else "same"))
 
 
-@post(
+async def _installer(request: PageRequest, _: object) -> None:
+    """Nobody else's half a gigabyte is received first."""
+    caller = provide_caller(request)
+    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+        await catalog_installs.need_installer(session, caller)
+
+
+@post_form(
     f"{PATH}/files",
-    opt=BY_FORM | UPLOADS,
+    UPLOADS,
+    guards=[_installer],
+    exception_handlers=again(_shown, errors.InvalidPayload, errors.PayloadTooLarge),
     request_max_body_size=limits.CATALOG_FILE_BYTES + AROUND_BYTES,
 )
 async def add_by_form(
-    request: PageRequest, caller: Caller, database: Database, store: Store, settings: Settings
-) -> Template | Response[str]:
-    # Nobody else's half a gigabyte is received first.
-    async with database.tenant(caller.seller_id) as session:
-        await catalog_installs.need_installer(session, caller)
-    file = await read_file(request)
-    try:
-        if file is None:
-            raise errors.InvalidPayload("choose a catalog file first")
-        await catalog_installs.add_file(database, caller, store, file.filename, _pieces(file))
-    except (errors.InvalidPayload, errors.PayloadTooLarge) as e:
-        return await _shown(request, caller, database, settings, e)
+    caller: Caller, form: Form, database: Database, store: Store
+) -> Response[str]:
+    if form.file is None:
+        raise errors.InvalidPayload("choose a catalog file first")
+    pieces = _pieces(form.file)
+    await catalog_installs.add_file(database, caller, store, form.file.filename, pieces)
     return see(PATH, message("catalog_file_added"))
 
 

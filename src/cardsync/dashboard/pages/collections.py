@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,7 +18,7 @@ from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.file_formats import FIELDS
 from cardsync.buying.collections.schemas import CONDITIONS, Choice
 from cardsync.catalog.printings import PRINTINGS
-from cardsync.dashboard.form_handlers import post_form, read_file
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
@@ -26,7 +26,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form
 
 # Our columns as a seller says them.
 COLUMN_NAMES: Final = {
@@ -70,30 +70,25 @@ async def _list(
         request,
         caller,
         "buying.html",
-        problem.status if problem else 200,
         found=found,
         total_pages=-(-found.total // found.per_page),
-        problem=sentence(problem) if problem else "",
+        problem=problem,
     )
 
 
-@post("/buying", opt=BY_FORM | UPLOADS, request_max_body_size=MENDED_BYTES)
-async def bring_file(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    store: Store,
-) -> Template | Response[str]:
-    file = await read_file(request)
-    try:
-        if file is None:
-            raise errors.InvalidCsv("choose the customer's file first")
-        data = await file.read()
-        name = file.filename or ""
-        made = await accept_collection(database, caller, store, name, data, clock.now())
-    except (errors.InvalidCsv, errors.TooManyRows, errors.DecompressedTooLarge) as e:
-        async with database.tenant(caller.seller_id) as session:
-            return await _list(request, caller, session, e)
+@post_form(
+    "/buying",
+    UPLOADS,
+    exception_handlers=again(
+        _list, errors.InvalidCsv, errors.TooManyRows, errors.DecompressedTooLarge
+    ),
+    request_max_body_size=MENDED_BYTES,
+)
+async def bring_file(caller: Caller, form: Form, database: Database, store: Store) -> Response[str]:
+    if form.file is None:
+        raise errors.InvalidCsv("choose the customer's file first")
+    data, name = await form.file.read(), form.file.filename or ""
+    made = await accept_collection(database, caller, store, name, data, clock.now())
     return see(f"/buying/collections/{made.id}", message("collection_brought"))
 
 

@@ -35,13 +35,12 @@ SUGGESTED = 10
 
 @get("/counts", opt=BY_FORM)
 async def counts_page(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest, caller: Caller, bounded_snapshot: AsyncSession
 ) -> Template:
     """Show the boxes that are most worth counting, and the newest counts."""
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        suggested = await count_reads.suggested(session, caller, clock.now(), SUGGESTED)
-        history = await count_reads.history(session, caller, None, None)
-        who = await whose(session, caller, history.rows)
+    suggested = await count_reads.suggested(bounded_snapshot, caller, clock.now(), SUGGESTED)
+    history = await count_reads.history(bounded_snapshot, caller, None, None)
+    who = await whose(bounded_snapshot, caller, history.rows)
     counted = count_history(history).counts
     return show(
         request,

@@ -14,17 +14,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_keys, own_sessions, passkeys
 from cardsync.shop.accounts.schemas import OwnSession, PasskeyBody
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form, read_form, sentence
 
 
 def _show(
@@ -34,42 +33,41 @@ def _show(
 
 
 async def _keys(
-    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    problem: errors.Problem | None = None,
+    made: str = "",
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        body = await own_keys.listed(session, caller, clock.now())
-    given = {"made": "", "name": ""} | values
-    return _show(request, caller, "settings_keys.html", status, shown=body, **given)
+    body = await own_keys.listed(session, caller, clock.now())
+    name = "" if made else read_form(request)["name"]
+    return _show(
+        request, caller, "settings_keys.html", shown=body, name=name, made=made, problem=problem
+    )
 
 
 @get("/settings/keys", opt=BY_FORM)
-async def keys_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    return await _keys(request, caller, database)
+async def keys_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _keys(request, caller, session)
 
 
-@post_form("/settings/keys")
+_AGAIN: Final = again(_keys, errors.AccountEnding, errors.InvalidPayload)
+
+
+@post_form("/settings/keys", exception_handlers=_AGAIN)
 async def make_key(
-    request: PageRequest, caller: Caller, form: Form, database: Database
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession
 ) -> Template:
-    name = form["name"]
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            minted = await own_keys.mint(session, caller, name, clock.now())
-    except (errors.AccountEnding, errors.InvalidPayload) as e:
-        return await _keys(request, caller, database, e.status, name=name, problem=sentence(e))
-    return await _keys(request, caller, database, made=minted.api_key)
+    minted = await own_keys.mint(session, caller, form["name"], clock.now())
+    return await _keys(request, caller, session, made=minted.api_key)
 
 
-@post_form("/settings/keys/{key_id:int}/replace")
+@post_form("/settings/keys/{key_id:int}/replace", exception_handlers=_AGAIN)
 async def replace_key(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, key_id: int
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, key_id: int
 ) -> Template:
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            minted = await own_keys.replace(session, caller, settings, key_id, clock.now())
-    except (errors.AccountEnding, errors.InvalidPayload) as e:
-        return await _keys(request, caller, database, e.status, problem=sentence(e))
-    return await _keys(request, caller, database, made=minted.api_key)
+    minted = await own_keys.replace(session, caller, settings, key_id, clock.now())
+    return await _keys(request, caller, session, made=minted.api_key)
 
 
 @post_form("/settings/keys/{key_id:int}/{mark:str}")

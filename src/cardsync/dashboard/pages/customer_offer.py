@@ -7,7 +7,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, get_args
 
-from litestar import MediaType, Request, Response, get, post
+from litestar import MediaType, Request, Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -28,7 +28,7 @@ from cardsync.platform.kit.typed_numbers import amount, read_id
 from cardsync.platform.storage import Store
 from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
-from cardsync.web.forms import Form, sent_form, sentence
+from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.
@@ -62,12 +62,11 @@ async def offer_picture(
     return answer(shown, request.headers.get("if-none-match"), FOREVER)
 
 
-@post("/{token:str}")
+@public_form("/{token:str}")
 async def answer_by_form(
-    request: PageRequest, caller: Caller, session: AsyncSession, token: str
+    request: PageRequest, caller: Caller, session: AsyncSession, form: Form, token: str
 ) -> Response[str] | Template:
     """Accept or decline. The form has no token of its own, because no cookie authorizes it."""
-    form = await sent_form(request)
     link = link_of(request.scope)
     now = clock.now()
     revision = read_id(form["revision"]) or 0

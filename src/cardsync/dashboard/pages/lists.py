@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form, writer_of
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import errors, limits
-from cardsync.platform.database.session import Database
-from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.stock.lists import seller_lists
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form, read_form, sentence
 from cardsync.web.request import reading
 
 
@@ -26,7 +25,10 @@ async def lists_page(request: PageRequest, caller: Caller) -> Template:
 
 
 async def _shown(
-    request: PageRequest, caller: Caller, name: str = "", problem: errors.Problem | None = None
+    request: PageRequest,
+    caller: Caller,
+    _: AsyncSession | None = None,
+    problem: errors.Problem | None = None,
 ) -> Template:
     """Show the lists, and the reason why a requested name cannot be used."""
     async with reading(request) as reads:
@@ -38,21 +40,17 @@ async def _shown(
         problem.status if problem else 200,
         lists=found,
         most=limits.CARDS_PER_LIST,
-        name=name,
+        name=read_form(request)["name"],
         name_problem=sentence(problem) if problem else "",
     )
 
 
-@post_form("/lists")
-async def make_list(
-    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
-) -> Response[str] | Template:
-    name = form["name"]
-    try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            made = await writes.create_list(writer_of(session, caller, settings, form), name)
-    except (errors.InvalidName, errors.NameTaken, errors.ListLimitReached) as e:
-        return await _shown(request, caller, name, e)
+@post_form(
+    "/lists",
+    exception_handlers=again(_shown, errors.InvalidName, errors.NameTaken, errors.ListLimitReached),
+)
+async def make_list(form: Form, writer: Writer) -> Response[str]:
+    made = await writes.create_list(writer, form["name"])
     return see(f"/lists/{made.id}", done=message("list_made"))
 
 

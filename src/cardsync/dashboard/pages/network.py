@@ -9,22 +9,22 @@ from typing import Any, Final
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.settings_pages import inputs_of, shown_and_wanted
+from cardsync.dashboard.pages.settings_pages import inputs_of, refused_settings, shown_and_wanted
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.network.network_schemas import postage_shown
 from cardsync.network.seller_network import read_network
 from cardsync.platform import clock
-from cardsync.platform.database.session import Database
 from cardsync.platform.postage import MOST_STEPS
-from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings
 from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
-from cardsync.web.forms import Form
+from cardsync.web.forms import Form, read_form
+from cardsync.web.request import provide_settings
 
 INPUTS: Final = inputs_of("network")
 # The settings beyond the two switches.
@@ -64,15 +64,14 @@ def text_of(starts: Sequence[str], rates: Sequence[str]) -> str:
 async def _page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    session: AsyncSession,
     status: int = 200,
     wanted: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        found = await read_network(session, caller, settings, clock.now())
-        current = account_form.as_texts(await account_settings.account_of(session, caller))
+    settings = provide_settings(request.app.state)
+    found = await read_network(session, caller, settings, clock.now())
+    current = account_form.as_texts(await account_settings.account_of(session, caller))
     given = {"conflicts": [], "problems": {}} | values
     reader = reader_of(request, caller)
     days = {"network_published": found.published_at, "network_consent": found.consented_at}
@@ -107,48 +106,27 @@ async def _page(
 
 
 @get("/network", opt=BY_FORM)
-async def network_page(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Template:
-    return await _page(request, caller, database, settings)
+async def network_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _page(request, caller, session)
 
 
-@post_form("/network")
-async def change_network(
-    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
-) -> Template | Response[str]:
+def _texts_of(form: Form) -> tuple[dict[str, str], dict[str, str]]:
     shown, wanted = shown_and_wanted(form, INPUTS)
     if "postage_steps" in wanted:
         wanted["postage_steps"] = text_of(form.all("rate_from"), form.all("rate"))
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
-    except ChangedMeanwhile as e:
-        mine = {name: text for name, text in wanted.items() if text != shown[name]}
-        return await _page(
-            request,
-            caller,
-            database,
-            settings,
-            409,
-            mine,
-            conflicts=e.conflicts,
-            problem="Someone else changed this. Nothing was saved.",
-        )
-    except Unreadable as e:
-        return await _page(
-            request,
-            caller,
-            database,
-            settings,
-            422,
-            wanted,
-            problems=e.problems,
-            problem="Nothing was saved: a field could not be read.",
-        )
+    return shown, wanted
+
+
+async def _not_saved(
+    request: PageRequest, caller: Caller, session: AsyncSession, e: ChangedMeanwhile | Unreadable
+) -> Template:
+    _, typed, status, values = refused_settings(e, *_texts_of(read_form(request)))
+    return await _page(request, caller, session, status, typed, **values)
+
+
+@post_form("/network", exception_handlers=again(_not_saved, ChangedMeanwhile, Unreadable))
+async def change_network(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    changed = await account_form.change_shown(session, caller, *_texts_of(form), clock.now())
     return see("/network", message("saved_network" if changed else "same"))
 
 

@@ -17,7 +17,6 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators import installation, shops
@@ -27,12 +26,11 @@ _SWITCHES: Final = ("suspended", "past_due")
 
 
 @get("/operator", opt=BY_FORM)
-async def sellers_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+async def sellers_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     given = request.query_params.dict()
     paging = paging_of(request, OPERATOR_SELLERS)
     search = (given.get("search") or [""])[-1][: limits.SEARCHED_CHARACTERS]
-    async with database.tenant(caller.seller_id) as session:
-        found = await shops.shops(session, caller, search, paging)
+    found = await shops.shops(session, caller, search, paging)
     return show(
         request,
         caller,
@@ -46,11 +44,10 @@ async def sellers_page(request: PageRequest, caller: Caller, database: Database)
 async def seller_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     seller_id: int,
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        seller = await shops.one_shop(session, caller, seller_id)
+    seller = await shops.one_shop(session, caller, seller_id)
     return show(
         request,
         caller,
@@ -87,11 +84,10 @@ async def change_seller(
 async def installation_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     settings: Settings,
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        found = await installation.read_installation(session, caller, clock.now(), settings)
+    found = await installation.read_installation(session, caller, clock.now(), settings)
     return show(
         request,
         caller,

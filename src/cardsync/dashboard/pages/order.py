@@ -121,14 +121,13 @@ async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession)
 
 @get("/orders/ship", opt=BY_FORM)
 async def orders_with_missing_cards(
-    request: PageRequest, caller: Caller, database: Database
+    request: PageRequest, caller: Caller, snapshot: AsyncSession
 ) -> Template:
     """Ask about orders that were to be marked as shipped, and of which a card is missing."""
     ids = ids_of(request.query_params.getall("order", []))
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        missing = await missing_cards.missing_cards(session, caller, order_ids=ids)
-        texts = await texts_about(session, caller, missing)
-        unmarked = await pull_marks.to_mark(session, caller, ids)
+    missing = await missing_cards.missing_cards(snapshot, caller, order_ids=ids)
+    texts = await texts_about(snapshot, caller, missing)
+    unmarked = await pull_marks.to_mark(snapshot, caller, ids)
     waits = {one.order_id for one in missing}.intersection(unmarked)
     return show(
         request,

@@ -8,7 +8,7 @@ import re
 import secrets
 from typing import Any, cast, get_args
 
-from litestar import MediaType, Request, Response, get, post
+from litestar import MediaType, Request, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,7 +19,6 @@ from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.pulling import marks
@@ -27,7 +26,7 @@ from cardsync.sales.pulling.phone import link_of
 from cardsync.sales.pulling.progress import Kind, Mark
 from cardsync.sales.pulling.queue import Entry, PhoneLink, read_queue
 from cardsync.sales.pulling.schemas import PullLine, progress_of, pull_line
-from cardsync.web.forms import sent_form, sentence
+from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -40,18 +39,17 @@ PHONE_HEADERS = HEADERS | {
 
 @get("/{token:str}")
 async def phone_page(
-    request: PageRequest, caller: Caller, database: Database, token: str
+    request: PageRequest, caller: Caller, session: AsyncSession, token: str
 ) -> Template:
     """Show one card large, and the queue under it."""
     link = link_of(request.scope)
     given = request.query_params.get("device", "")
     device = _device(given)
     now = clock.now()
-    async with database.tenant(caller.seller_id) as session:
-        queue = await read_queue(session, caller, link.session_id, now)
-        entries = queue.of_line(link.product_line)
-        named = device if given == device else ""
-        shown = await _current(session, caller, link, entries, named)
+    queue = await read_queue(session, caller, link.session_id, now)
+    entries = queue.of_line(link.product_line)
+    named = device if given == device else ""
+    shown = await _current(session, caller, link, entries, named)
     lines = [pull_line(entry, device) for entry in entries]
     current = next((line for line in lines if shown and line.item_id == shown.item_id), None)
     context = {
@@ -114,12 +112,11 @@ def _device(given: str) -> str:
     return given if _ID.fullmatch(given) else "form-" + secrets.token_urlsafe(12)
 
 
-@post("/{token:str}")
+@public_form("/{token:str}")
 async def mark_by_form(
-    request: PageRequest, caller: Caller, database: Database, token: str
+    request: PageRequest, caller: Caller, session: AsyncSession, form: Form, token: str
 ) -> Response[str]:
     """Send one mark. The form has no token of its own, because no cookie authorizes it."""
-    form = await sent_form(request)
     kind, mark_id = form["kind"], form["id"]
     item = whole(form["item_id"], limits.LARGEST_ID)
     if kind not in get_args(Kind) or item is None:
@@ -142,8 +139,7 @@ async def mark_by_form(
         there = Mark(f"{mark_id[:58]}-found", "pulled", item, device, person, found)
         made.insert(0, (there, 0))
     link = link_of(request.scope)
-    async with database.tenant(caller.seller_id) as session:
-        queue = await marks.record(session, caller, link, made, clock.now())
+    queue = await marks.record(session, caller, link, made, clock.now())
     _, put_back = marks.outcome_of(queue, mark_id)
     done = message("phone_surplus", put_back) if put_back else message(f"phone_{kind}")
     where = url(f"/p/{token}", device=device, person=person, done=done)

@@ -10,18 +10,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form, read_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import wholes
 from cardsync.platform.limits import RULE_NAME_CHARACTERS
-from cardsync.platform.settings import Settings
 from cardsync.prices.engine.preset_rules import PRESETS
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs.rule_findings import Finding
@@ -35,7 +34,7 @@ from cardsync.prices.rules import rule_sets
 from cardsync.prices.rules.rule_forms import cap_in_words, own_fields, sentence_of
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.prices.rules.schemas import PricingRuleShown, rule_bodies
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form, read_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
 
@@ -139,18 +138,16 @@ def moved(ids: Sequence[int], place: int, to: int) -> str:
 async def pricing_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    bounded_snapshot: AsyncSession,
 ) -> Template | Response[str]:
     """Show the rules; with `counts`, also what each selects and governs. Staff reads the pins."""
     if caller.role != "owner":
         return see("/pricing/pins")
     now = clock.now()
     counted = bool(request.query_params.get("counts"))
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        stored = await rule_sets.read_all(session, caller)
-        rules = rule_bodies(stored, await warnings_of(session, stored))
-        found = await rule_analysis.analyse(session, caller, now) if counted else None
+    stored = await rule_sets.read_all(bounded_snapshot, caller)
+    rules = rule_bodies(stored, await warnings_of(bounded_snapshot, stored))
+    found = await rule_analysis.analyse(bounded_snapshot, caller, now) if counted else None
     findings = {finding.id: finding for finding in found.rules} if found else {}
     return show_part(
         request,

@@ -136,13 +136,12 @@ async def ask_rollback(
 async def one_rollback(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     rollback_id: int,
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        rollback = await rollbacks.read(session, caller, rollback_id)
-        diff = await rollbacks.diff_shown(session, rollback)
-        shown = rollback_body(rollback, diff, clock.now())
+    rollback = await rollbacks.read(session, caller, rollback_id)
+    diff = await rollbacks.diff_shown(session, rollback)
+    shown = rollback_body(rollback, diff, clock.now())
     return show_part(request, caller, "pricing_rolled_back.html", rollback=shown, diff=shown.diff)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
@@ -18,7 +19,6 @@ from cardsync.dashboard.shell import PageRequest, back_to
 from cardsync.imports import reviews
 from cardsync.imports.reviews import Word
 from cardsync.platform import errors
-from cardsync.platform.database.session import Database
 from cardsync.prices.models import RunTrigger
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.runs import run_reads
@@ -40,9 +40,8 @@ CAUSES: Final[dict[RunTrigger, str]] = {
 
 
 @get("/pricing/runs", opt=BY_FORM)
-async def runs_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        runs = [run_body(run) for run in await newest_runs(session, caller)]
+async def runs_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    runs = [run_body(run) for run in await newest_runs(session, caller)]
     return show_part(request, caller, "pricing_runs.html", runs=runs, causes=CAUSES)
 
 
@@ -50,11 +49,10 @@ async def runs_page(request: PageRequest, caller: Caller, database: Database) ->
 async def run_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     run_id: int,
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        run = run_body(await run_reads.run_of(session, caller, run_id))
+    run = run_body(await run_reads.run_of(session, caller, run_id))
     return show_part(request, caller, "pricing_run.html", run=run, causes=CAUSES)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
@@ -38,7 +39,7 @@ from cardsync.prices.rules.rule_forms import own_fields, percent_field, read_per
 from cardsync.prices.rules.schemas import SaleShown
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
 
 FIELDS: Final = (
@@ -210,13 +211,11 @@ def wait_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> Wait | Non
 async def sales_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    bounded_snapshot: AsyncSession,
 ) -> Template:
     now = clock.now()
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        stored = await sale_sets.read_sales(session, caller)
-        sales = await sale_sets.shown_sales(session, caller, stored)
+    stored = await sale_sets.read_sales(bounded_snapshot, caller)
+    sales = await sale_sets.shown_sales(bounded_snapshot, caller, stored)
     return show_part(
         request,
         caller,
@@ -256,13 +255,12 @@ def _shown(
         request,
         caller,
         "promotion.html",
-        problem.status if problem else 200,
         row=row,
         sale=stored,
         sale_id=stored.id if stored else None,
         templates=TEMPLATES.items(),
         time_zone=caller.account.time_zone,
-        problem=sentence(problem) if problem else "",
+        problem=problem,
         **_beside(caller, stored, texts, effect),
     )
 
@@ -389,9 +387,8 @@ async def effect_part(
         request,
         caller,
         "promotion_effect.html",
-        problem.status if problem else 200,
         is_part=True,
-        problem=sentence(problem) if problem else "",
+        problem=problem,
         **_beside(caller, stored, texts, effect),
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import segno
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
@@ -276,12 +277,11 @@ async def _slips(
 async def pull_sheet(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     session_id: int,
 ) -> Template:
     """Show the cards of a pull session in the order of the way."""
-    async with database.tenant(caller.seller_id) as session:
-        pull = await pull_reads.in_full(session, caller, session_id)
+    pull = await pull_reads.in_full(session, caller, session_id)
     rows: list[tuple[Any, Any]] = [(item, order) for order in pull.orders for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].id))
     return show(request, caller, "pull_sheet.html", pull=pull, rows=rows)

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, cast
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
@@ -17,7 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.rules.buy_rule_sets import all_buy_rules
 from cardsync.dashboard.bars import bars_of, waterfall_of
-from cardsync.dashboard.form_handlers import read_file
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
@@ -33,7 +33,7 @@ from cardsync.sales.orders import sales_summary
 from cardsync.sales.reports import span_of
 from cardsync.shop.today.conditions import same_days_before
 from cardsync.stock.cards.named_cards import named_cards
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.
@@ -207,24 +207,21 @@ async def _shown(
     )
 
 
-async def _body_of(request: PageRequest) -> bytes:
-    """Raises CsrfFailed, InvalidPayload."""
-    file = await read_file(request)
-    body = b"" if file is None else await file.read()
+async def _body_of(form: Form) -> bytes:
+    """Raises InvalidPayload."""
+    body = b"" if form.file is None else await form.file.read()
     if not body:
         raise errors.InvalidPayload("choose a CSV file first")
     return body
 
 
-@post("/profit/lots", opt=BY_FORM | UPLOADS, request_max_body_size=limits.LOT_FILE_CHARACTERS)
+@post_form("/profit/lots", UPLOADS, request_max_body_size=limits.LOT_FILE_CHARACTERS)
 async def bring_lots(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
+    request: PageRequest, caller: Caller, form: Form, database: Database
 ) -> Template | Response[str]:
     now = clock.now()
     try:
-        body = await _body_of(request)
+        body = await _body_of(form)
         rows = read_file_of_lots(body, caller.today(now))
     except errors.InvalidPayload as e:
         return await _shown(request, caller, database, "lots", {}, problem=sentence(e))
@@ -235,14 +232,12 @@ async def bring_lots(
     return see("/profit?by=lots", done=message("lots_known" if known else "lots_made", made))
 
 
-@post("/profit/payments", opt=BY_FORM | UPLOADS, request_max_body_size=limits.LOT_FILE_CHARACTERS)
+@post_form("/profit/payments", UPLOADS, request_max_body_size=limits.LOT_FILE_CHARACTERS)
 async def bring_payments(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
+    request: PageRequest, caller: Caller, form: Form, database: Database
 ) -> Template | Response[str]:
     try:
-        payments = read_payments(await _body_of(request))
+        payments = read_payments(await _body_of(form))
     except errors.InvalidPayload as e:
         return await _shown(request, caller, database, "fees", {}, problem=sentence(e))
     async with database.tenant(caller.seller_id) as session:

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from litestar import MediaType, Request, Response, get, post
+from litestar import MediaType, Request, Response, get
 from litestar.response import Template
 
+from cardsync.access.admission import among_programs
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.buylist.carts import CartLine, place_of, read_cart, send_cart, wants_of
 from cardsync.buying.buylist.search_buylist import BuylistRow, search_buylist
@@ -30,7 +30,7 @@ from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
 from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
-from cardsync.web.forms import sent_form, sentence
+from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
 
 # Nothing of the search leaves the page, and no search engine follows carts.
@@ -47,16 +47,13 @@ async def buylist_page(
     return await _shown(request, caller, database, cart, sent=sent)
 
 
-@post("/{shop:int}", status_code=200)
+@public_form("/{shop:int}", middleware=[among_programs], status_code=200)
 async def send_by_form(
-    request: PageRequest, caller: Caller, database: Database, shop: int
+    request: PageRequest, caller: Caller, database: Database, form: Form, shop: int
 ) -> Response[str] | Template:
     """Send the cart. The form has no token of its own, because no cookie authorizes it. The answer
     leads to the page again, so that a reload sends nothing twice.
     """
-    limited: RateLimits = request.app.state.rate_limits
-    await limited.admit_anonymous(request.scope)
-    form = await sent_form(request)
     cart = read_cart(form.all("cart"))
     given = form.some(*GIVEN)
     try:

@@ -120,21 +120,20 @@ def message_about(card: MissingCard, shop: str) -> str:
 async def pull_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    snapshot: AsyncSession,
     settings: Settings,
     session_id: int,
     ending: bool = False,
 ) -> Template:
     origin = settings.origin_for(request.headers.get("host"))
     code = None
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        pull = await pull_reads.in_full(session, caller, session_id)
-        queue = await read_queue(session, caller, session_id, clock.now())
-        phones = await phone_links.list_links(session, caller, session_id)
-        missing = await missing_cards.missing_cards(session, caller, session_id=session_id)
-        texts = await texts_about(session, caller, missing)
-        if pull.status == "open":
-            code = await phone_links.link_of_all(session, caller, session_id, settings, origin)
+    pull = await pull_reads.in_full(snapshot, caller, session_id)
+    queue = await read_queue(snapshot, caller, session_id, clock.now())
+    phones = await phone_links.list_links(snapshot, caller, session_id)
+    missing = await missing_cards.missing_cards(snapshot, caller, session_id=session_id)
+    texts = await texts_about(snapshot, caller, missing)
+    if pull.status == "open":
+        code = await phone_links.link_of_all(snapshot, caller, session_id, settings, origin)
     return show(
         request,
         caller,

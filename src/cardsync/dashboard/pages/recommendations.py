@@ -8,6 +8,7 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
@@ -151,12 +152,10 @@ async def _decided(
 async def outcomes_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    bounded_snapshot: AsyncSession,
 ) -> Template:
     """Show the outcomes of applied prices."""
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        answer = await outcomes(session, caller, clock.now())
+    answer = await outcomes(bounded_snapshot, caller, clock.now())
     return show(
         request,
         caller,

@@ -14,7 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -25,7 +25,7 @@ from cardsync.agents.releases.own_sync_app import address
 from cardsync.agents.seller_state.state import lease_is_live
 from cardsync.agents.sync.last_seen import LastSeen
 from cardsync.dashboard.agent_commands import shells
-from cardsync.dashboard.form_handlers import post_form, read_file
+from cardsync.dashboard.form_handlers import owners, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages import set_up_restore
 from cardsync.dashboard.pages.pricing import CAPS, MEANT
@@ -58,7 +58,7 @@ from cardsync.shop.today.schemas import ListedDay
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.queries import find_cards
 from cardsync.stock.cards.schemas import FoundCards
-from cardsync.web.forms import Form, go, sent_form, sentence
+from cardsync.web.forms import Form, go, public_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
 from cardsync.web.reach import reach_of
@@ -91,9 +91,8 @@ async def set_up_page(request: ApiRequest, database: Database, settings: Setting
     return await _page(settings, token=token)
 
 
-@post("/set-up")
-async def set_up(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form = await sent_form(request)
+@public_form("/set-up")
+async def set_up(form: Form, database: Database, settings: Settings) -> Response[Any]:
     token = form["token"]
     await must_be_open(database, settings, token)
     given = {name: form[name] for name in _FIELDS}
@@ -113,19 +112,18 @@ async def _page(settings: Settings, status: int = 200, **values: str) -> Templat
     return page("set_up.html", status, **given)
 
 
-@post("/set-up/prices", opt=BY_FORM, request_max_body_size=UPLOAD_BYTES)
+@post_form("/set-up/prices", guards=[owners], request_max_body_size=UPLOAD_BYTES)
 async def upload_prices(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     store: Store,
     settings: Settings,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
-    caller.must_be_owner()
-    file = await read_file(request)
     try:
-        if file is None:
+        if form.file is None:
             raise errors.InvalidCsv("choose your pricing export file first")
         arrived = accept_inventory.arrival(caller, None, None, None, clock.now())
         upload_id = await accept_inventory.accept_bytes(
@@ -133,7 +131,7 @@ async def upload_prices(
             caller,
             store,
             settings,
-            _parts(file),
+            _parts(form.file),
             "",
             arrived,
             limits.PRESIGNED_PLAIN_BYTES,

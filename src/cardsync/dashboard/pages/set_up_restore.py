@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync.operations import requested_restore
@@ -14,7 +14,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import first_run, set_up_link
-from cardsync.web.forms import go, sent_form
+from cardsync.web.forms import Form, go, public_form
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
@@ -50,11 +50,8 @@ async def restore_page(
     return page("set_up_restore.html", 200, **values)
 
 
-@post("/set-up/restore")
-async def ask_for_restore(
-    request: ApiRequest, database: Database, settings: Settings
-) -> Response[Any]:
-    form = await sent_form(request)
+@public_form("/set-up/restore")
+async def ask_for_restore(form: Form, database: Database, settings: Settings) -> Response[Any]:
     token = form["token"]
     await must_be_open(database, settings, token)
     requested_restore.ask(settings.data_dir, form["backup"])

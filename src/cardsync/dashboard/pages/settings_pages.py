@@ -18,12 +18,11 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS
 from cardsync.agents.sync import manual_request as sync_request
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings, deletion, people
@@ -31,7 +30,7 @@ from cardsync.shop.accounts.account_form import LINE, ChangedMeanwhile, Unreadab
 from cardsync.shop.accounts.browser_session import cookie_of
 from cardsync.shop.accounts.schemas import DeletionBody
 from cardsync.shop.operators import own_backups
-from cardsync.web.forms import Form, go, sentence
+from cardsync.web.forms import Form, go, read_form
 from cardsync.web.reach import reach_of
 
 # The sections' tabs: address, name, and whether an owner alone has it.
@@ -128,12 +127,11 @@ def _section(
 
 
 @get(["/settings/shop", "/settings/sync"], opt=BY_FORM)
-async def section_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+async def section_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     section = request.url.path.rpartition("/")[2]
-    async with database.tenant(caller.seller_id) as session:
-        account = await account_settings.account_of(session, caller)
-        current = account_form.as_texts(account)
-        asked = account.full_history_requested
+    account = await account_settings.account_of(session, caller)
+    current = account_form.as_texts(account)
+    asked = account.full_history_requested
     return _section(request, caller, section, current, history_asked=asked)
 
 
@@ -155,44 +153,44 @@ def shown_and_wanted(
     return shown, wanted
 
 
-@post_form(["/settings/shop", "/settings/sync"])
-async def change_section(
-    request: PageRequest,
-    caller: Caller,
-    form: Form,
-    database: Database,
-) -> Template | Response[str]:
+def refused_settings(
+    refusal: ChangedMeanwhile | Unreadable, shown: dict[str, str], wanted: dict[str, str]
+) -> tuple[Mapping[str, str], dict[str, str], int, dict[str, Any]]:
+    """Return the present texts, those that stay in the form, the status and the page's values.
+    Fields changed in this tab stay; the others show their present value. Pure.
+    """
+    if isinstance(refusal, Unreadable):
+        why = "Nothing was saved: a field could not be read."
+        return shown, wanted, 422, {"problems": refusal.problems, "problem": why}
+    mine = {name: text for name, text in wanted.items() if text != shown[name]}
+    why = "Someone else changed this. Nothing was saved."
+    return refusal.current, mine, 409, {"conflicts": refusal.conflicts, "problem": why}
+
+
+def _form_of(request: PageRequest) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Return the section that a form is of, the texts that it showed, and those that it brings."""
     section = request.url.path.rpartition("/")[2]
-    shown, wanted = shown_and_wanted(form, INPUTS[section], lines=section == "shop")
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
-    except ChangedMeanwhile as e:
-        # Fields changed in this tab stay in the form; the others show their present value.
-        mine = {name: text for name, text in wanted.items() if text != shown[name]}
-        return _section(
-            request,
-            caller,
-            section,
-            e.current,
-            409,
-            mine,
-            conflicts=e.conflicts,
-            history_asked=True,
-            problem="Someone else changed this. Nothing was saved.",
-        )
-    except Unreadable as e:
-        return _section(
-            request,
-            caller,
-            section,
-            shown,
-            422,
-            wanted,
-            problems=e.problems,
-            history_asked=True,
-            problem="Nothing was saved: a field could not be read.",
-        )
+    lines = section == "shop"
+    return section, *shown_and_wanted(read_form(request), INPUTS[section], lines=lines)
+
+
+async def _not_saved(
+    request: PageRequest, caller: Caller, _: AsyncSession, e: ChangedMeanwhile | Unreadable
+) -> Template:
+    section, shown, wanted = _form_of(request)
+    current, typed, status, values = refused_settings(e, shown, wanted)
+    return _section(request, caller, section, current, status, typed, history_asked=True, **values)
+
+
+@post_form(
+    ["/settings/shop", "/settings/sync"],
+    exception_handlers=again(_not_saved, ChangedMeanwhile, Unreadable),
+)
+async def change_section(
+    request: PageRequest, caller: Caller, session: AsyncSession
+) -> Response[str]:
+    section, shown, wanted = _form_of(request)
+    changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
     return see(f"/settings/{section}", message("saved" if changed else "same"))
 
 
@@ -208,39 +206,38 @@ async def import_history(
 
 
 async def _people(
-    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    problem: errors.Problem | None = None,
+    **values: Any,
 ) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        found = await people.members(session, caller)
+    found = await people.members(session, caller)
     given = {"link": "", "link_for": "", "link_days": 0, "email": "", "role": "staff"} | values
+    if problem:
+        given |= read_form(request).some("email", "role")
     given["reach"] = reach_of(request.app.state.settings.origin)
+    me = caller.member_id
     return _show(
-        request, caller, "settings_people.html", status, members=found, me=caller.member_id, **given
+        request, caller, "settings_people.html", members=found, me=me, problem=problem, **given
     )
 
 
 @get("/settings/people", opt=BY_FORM)
-async def people_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    return await _people(request, caller, database)
+async def people_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _people(request, caller, session)
 
 
-@post_form("/settings/people")
+@post_form("/settings/people", exception_handlers=again(_people, errors.InvalidPayload))
 async def invite(
-    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Template:
-    email, role = form["email"], form["role"]
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            made = await people.invite(session, caller, settings, email, role, clock.now())
-    except errors.InvalidPayload as e:
-        why = sentence(e)
-        return await _people(
-            request, caller, database, e.status, email=email, role=role, problem=why
-        )
+    email = form["email"]
+    made = await people.invite(session, caller, settings, email, form["role"], clock.now())
     return await _people(
         request,
         caller,
-        database,
+        session,
         link=settings.origin + made.link,
         link_for=email,
         link_days=made.days,
@@ -252,32 +249,28 @@ async def change_person(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
+    session: AsyncSession,
     settings: Settings,
     member_id: int,
     what: str,
 ) -> Template | Response[str]:
     now = clock.now()
-    link = ""
-    days = 0
-    async with database.tenant(caller.seller_id) as session:
-        match what:
-            case "role":
-                await people.change_role(session, caller, member_id, form["role"], now)
-                done = message("role_changed")
-            case "sign-out":
-                await people.sign_out(session, caller, member_id, now)
-                done = message("member_signed_out")
-            case "remove":
-                await people.remove(session, caller, member_id, now)
-                done = message("member_removed")
-            case "link":
-                made = await people.new_link(session, caller, settings, member_id, now)
-                link, days, done = settings.origin + made.link, made.days, ""
-            case _:
-                raise errors.NotFound("this page does not exist")
-    if link:
-        return await _people(request, caller, database, link=link, link_days=days)
+    match what:
+        case "role":
+            await people.change_role(session, caller, member_id, form["role"], now)
+            done = message("role_changed")
+        case "sign-out":
+            await people.sign_out(session, caller, member_id, now)
+            done = message("member_signed_out")
+        case "remove":
+            await people.remove(session, caller, member_id, now)
+            done = message("member_removed")
+        case "link":
+            made = await people.new_link(session, caller, settings, member_id, now)
+            link = settings.origin + made.link
+            return await _people(request, caller, session, link=link, link_days=made.days)
+        case _:
+            raise errors.NotFound("this page does not exist")
     return see("/settings/people", done)
 
 
@@ -285,18 +278,16 @@ async def _data(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
-    status: int = 200,
-    **values: Any,
+    problem: errors.Problem | None = None,
 ) -> Template:
     settings: Settings = request.app.state.settings
     return _show(
         request,
         caller,
         "settings_data.html",
-        status,
+        problem=problem,
         deletion=struct_of(DeletionBody, await deletion.asked(session, caller)),
         own=await own_backups.shown(session, caller, clock.now(), settings),
-        **values,
     )
 
 
@@ -311,15 +302,11 @@ async def back_up(caller: Caller, session: AsyncSession, settings: Settings) -> 
     return see("/settings/data")
 
 
-@post_form("/settings/data/delete")
+@post_form("/settings/data/delete", exception_handlers=again(_data, errors.InvalidPayload))
 async def delete_account(
-    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
-) -> Template | Response[str]:
-    typed = form["confirm"]
-    try:
-        await deletion.ask(session, caller, typed, clock.now())
-    except errors.InvalidPayload as e:
-        return await _data(request, caller, session, e.status, problem=sentence(e))
+    caller: Caller, form: Form, session: AsyncSession, settings: Settings
+) -> Response[str]:
+    await deletion.ask(session, caller, form["confirm"], clock.now())
     return go("/sign-in?signed_out=deletion", cookie_of(settings, ""))
 
 

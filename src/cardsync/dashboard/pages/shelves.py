@@ -16,7 +16,6 @@ from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, box_page, paging_of, see, show
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import Place, checked_box, read_place
@@ -36,11 +35,9 @@ COUNTS_OF_BOX = 10
 async def shelves_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    bounded_snapshot: AsyncSession,
 ) -> Template:
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        found = await boxes.boxes(session, caller)
+    found = await boxes.boxes(bounded_snapshot, caller)
     return show(
         request,
         caller,
@@ -59,16 +56,14 @@ async def find_box(request: PageRequest) -> Response[str]:
 async def shelf_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    bounded_snapshot: AsyncSession,
     box: str,
 ) -> Template:
     wanted = checked_box(box)
     paging = paging_of(request, limits.PLACES_PER_PAGE)
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        found = await boxes.lying_in(session, caller, wanted, paging)
-        history = await count_reads.history(session, caller, None, wanted)
-        who = await whose(session, caller, history.rows)
+    found = await boxes.lying_in(bounded_snapshot, caller, wanted, paging)
+    history = await count_reads.history(bounded_snapshot, caller, None, wanted)
+    who = await whose(bounded_snapshot, caller, history.rows)
     return show(
         request,
         caller,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.background_tasks import BackgroundTask
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
-from cardsync.dashboard.form_handlers import AROUND_BYTES, post_form, read_file
+from cardsync.dashboard.form_handlers import AROUND_BYTES, again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, paging_of, see, show
 from cardsync.imports import accept_inventory, correct_rows, reviews
@@ -25,8 +25,9 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs
 from cardsync.web import as_csv
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import provide_settings
 
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES
 UNDER_WAY: Final = ("queued", "processing")
@@ -47,24 +48,19 @@ async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSessi
 
 @get("/sync/uploads/{upload_id:int}", opt=BY_FORM)
 async def upload_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    upload_id: int,
+    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
 ) -> Template:
-    return await _shown(request, caller, session, settings, upload_id)
+    return await _shown(request, caller, session)
 
 
 async def _shown(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
-    settings: Settings,
-    upload_id: int,
     problem: errors.Problem | None = None,
 ) -> Template:
-    now = clock.now()
+    now, upload_id = clock.now(), request.path_params["upload_id"]
+    settings = provide_settings(request.app.state)
     report = await report_on(
         session, caller, await accept_inventory.watched(session, caller, upload_id, now), now
     )
@@ -73,13 +69,12 @@ async def _shown(
         request,
         caller,
         "upload.html",
-        problem.status if problem else 200,
         report=report,
         under_way=under_way,
         no_catalog=await catalog_installs.without_catalog(session, caller, now, settings)
         if report.stream == "inventory" and not under_way
         else None,
-        problem=sentence(problem) if problem else "",
+        problem=problem,
     )
 
 
@@ -105,29 +100,27 @@ async def rejected_rows(caller: Caller, heavy: HeavyWork, upload_id: int) -> Str
     return Stream(parts, media_type="text/csv", headers=headers, background=ended)
 
 
-@post(
+@post_form(
     "/sync/uploads/{upload_id:int}/mend",
-    opt=BY_FORM | UPLOADS,
+    UPLOADS,
+    exception_handlers=again(
+        _shown, errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge
+    ),
     request_max_body_size=MENDED_BYTES,
 )
 async def mend_upload(
-    request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     store: Store,
     settings: Settings,
     heavy: HeavyWork,
     upload_id: int,
-) -> Template | Response[str]:
-    file = await read_file(request)
-    try:
-        if file is None:
-            raise errors.InvalidCsv("choose the corrected file first")
-        mended = await file.read()
-        new = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
-    except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:
-        async with database.tenant(caller.seller_id) as session:
-            return await _shown(request, caller, session, settings, upload_id, e)
+) -> Response[str]:
+    if form.file is None:
+        raise errors.InvalidCsv("choose the corrected file first")
+    mended = await form.file.read()
+    new = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
     return see(f"/sync/uploads/{new}", message("upload_mended"))
 
 

@@ -13,18 +13,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices import webhooks
 from cardsync.shop.notices.notice_kinds import KINDS, TEST
 from cardsync.shop.notices.schemas import DeliveryBody, webhook_body
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form, read_form
 
 PATH: Final = "/settings/webhooks"
 _OFF: Final = {
@@ -39,13 +38,18 @@ async def _all(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
-    status: int = 200,
-    **values: Any,
+    problem: errors.Problem | None = None,
 ) -> Template:
-    now = clock.now()
-    shown = [webhook_body(row, now) for row in await webhooks.webhooks(session, caller)]
-    given = {"url": "", "wanted": []} | values
-    return _show(request, caller, "settings_webhooks.html", status, webhooks=shown, **given)
+    now, form = clock.now(), read_form(request)
+    return _show(
+        request,
+        caller,
+        "settings_webhooks.html",
+        webhooks=[webhook_body(row, now) for row in await webhooks.webhooks(session, caller)],
+        url=form["url"],
+        wanted=form.all("kind"),
+        problem=problem,
+    )
 
 
 def _show(
@@ -69,51 +73,41 @@ async def webhooks_page(
     return await _all(request, caller, session)
 
 
-@post_form(PATH)
+@post_form(PATH, exception_handlers=again(_all, errors.InvalidPayload))
 async def make_webhook(
-    request: PageRequest,
-    caller: Caller,
-    form: Form,
-    database: Database,
-    settings: Settings,
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Template:
     url, wanted = form["url"], form.all("kind")
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            made = await webhooks.make(session, caller, settings, url, wanted, clock.now())
-            return await _one(request, caller, session, made.webhook.id, secret=made.secret)
-    except errors.InvalidPayload as e:
-        async with database.tenant(caller.seller_id) as session:
-            return await _all(
-                request, caller, session, e.status, url=url, wanted=wanted, problem=sentence(e)
-            )
+    made = await webhooks.make(session, caller, settings, url, wanted, clock.now())
+    return await _one(request, caller, session, made=made)
 
 
 async def _one(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
-    webhook_id: int,
-    status: int = 200,
-    **values: Any,
+    problem: errors.Problem | None = None,
+    made: webhooks.Made | None = None,
 ) -> Template:
-    now = clock.now()
+    now, form = clock.now(), read_form(request)
+    webhook_id = made.webhook.id if made else request.path_params["webhook_id"]
     rows = await webhooks.webhooks(session, caller)
     row = next((row for row in rows if row.id == webhook_id), None)
     if row is None:
         raise errors.NotFound("there is no such webhook")
     deliveries = await webhooks.deliveries(session, caller, webhook_id)
     shown = webhook_body(row, now)
-    given = {"secret": "", "url": shown.url, "wanted": shown.kinds} | values
     return _show(
         request,
         caller,
         "settings_webhook.html",
-        status,
+        secret=made.secret if made else "",
+        url=form["url"] if problem else shown.url,
+        wanted=form.all("kind") if problem else shown.kinds,
+        problem=problem,
         webhook=shown,
         why_off=_OFF.get(shown.off_why or "", ""),
         deliveries=[struct_of(DeliveryBody, one) for one in deliveries],
-        **given,
     )
 
 
@@ -124,30 +118,15 @@ async def webhook_page(
     session: AsyncSession,
     webhook_id: int,
 ) -> Template:
-    return await _one(request, caller, session, webhook_id)
+    return await _one(request, caller, session)
 
 
-@post_form(PATH + "/{webhook_id:int}")
+@post_form(PATH + "/{webhook_id:int}", exception_handlers=again(_one, errors.InvalidPayload))
 async def change_webhook(
-    request: PageRequest,
-    caller: Caller,
-    form: Form,
-    database: Database,
-    settings: Settings,
-    webhook_id: int,
-) -> Template | Response[str]:
+    caller: Caller, form: Form, session: AsyncSession, settings: Settings, webhook_id: int
+) -> Response[str]:
     url, wanted = form["url"], form.all("kind")
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            await webhooks.change(
-                session, caller, settings, webhook_id, clock.now(), url=url, kinds=wanted
-            )
-    except errors.InvalidPayload as e:
-        async with database.tenant(caller.seller_id) as session:
-            return await _one(
-                request, caller, session, webhook_id, e.status,
-                url=url, wanted=wanted, problem=sentence(e),
-            )  # fmt: skip
+    await webhooks.change(session, caller, settings, webhook_id, clock.now(), url=url, kinds=wanted)
     return see(f"{PATH}/{webhook_id}", message("saved"))
 
 
@@ -169,7 +148,7 @@ async def do_with_webhook(
             done = "webhook_tested"
         case "secret":
             made = await webhooks.rotate(session, caller, settings, webhook_id, now)
-            return await _one(request, caller, session, webhook_id, secret=made.secret)
+            return await _one(request, caller, session, made=made)
         case "switch":
             on = form["on"] == "true"
             await webhooks.change(session, caller, settings, webhook_id, now, on=on)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any, Final
 
-from litestar import Request, Response, Router, get, post
+from litestar import Request, Response, Router, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -30,7 +30,7 @@ from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.schemas import PlanShown
 from cardsync.shop.activity import feed
 from cardsync.shop.activity.entry_words import Names, actor_words
-from cardsync.web.forms import go, refused, sent_form
+from cardsync.web.forms import Form, go, public_form, refused
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
@@ -83,15 +83,16 @@ def _page(plan: AgentPlan, body: PlanShown, names: Names, token: str) -> Templat
     )
 
 
-@post("/plans/{plan_id:int}", middleware=[among_strangers])
+@public_form("/plans/{plan_id:int}", middleware=[among_strangers])
 async def decide_on_plan(
     request: ApiRequest,
+    form: Form,
     database: Database,
     settings: Settings,
     plan_id: int,
 ) -> Response[Any]:
     """The form names the plan's revision that the member saw, and one of two words."""
-    form, token = await sent_form(request), session_token(request.scope)
+    token = session_token(request.scope)
     if token is None:
         return go(f"/sign-in?then=/plans/{plan_id}")
     need_form_token(request.scope, form["csrf_token"])

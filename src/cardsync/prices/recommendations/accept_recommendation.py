@@ -152,7 +152,9 @@ _SUPERSEDED: Final = """
 
 
 async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | None:
-    target = await session.scalar(text(_TARGET), {"seller": seller_id, "card": card_id})
+    target: Decimal | None = await session.scalar(
+        text(_TARGET), {"seller": seller_id, "card": card_id}
+    )
     return usd(target)
 
 

@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import clock
-from cardsync.platform.money import dollars, dollars_or_none, to_units
+from cardsync.platform.money import dollars_or_none, usd
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.recommendations.review_effect import (
@@ -254,8 +254,8 @@ class _Review:
             row.card_id,
             row.product_name,
             clock.rfc3339(row.settled_at),
-            dollars(to_units(row.current_price)),
-            dollars(to_units(row.proposed_price)),
+            usd(row.current_price),
+            usd(row.proposed_price),
             self.sold,
             dollars_or_none(self.brought),
             dollars_or_none(round(Decimal(sum(self.alone.values())) / count) if count else None),

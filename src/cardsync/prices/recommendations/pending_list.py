@@ -17,7 +17,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.prices.limits import STALE_STOCK
 from cardsync.prices.proposals.decide_proposals import SeenProposal
 from cardsync.prices.recommendations.badges import badges_of
@@ -129,7 +129,7 @@ async def recommendations(
         [struct_of(RecommendationShown, row) for row in advice if row.family == "liquidation"],
         [struct_of(RecommendationShown, row) for row in advice if row.family == "account"],
         numbers.total,
-        dollars(to_units(expected)),
+        usd(expected),
         numbers.page,
         numbers.per_page,
         numbers.total_pages,

@@ -24,7 +24,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.sync.price_events import note_price_events
 from cardsync.platform import clock, errors
-from cardsync.platform.money import UNITS_PER_CENT, dollars, read_amount, to_units
+from cardsync.platform.money import UNITS_PER_CENT, read_amount, to_units, usd
 from cardsync.platform.work.jobs import Work
 from cardsync.prices.limits import CLOCK_SECONDS
 from cardsync.prices.models import PriceRollback, RepricingEvent
@@ -83,7 +83,7 @@ def _read_decimal(value: Any, field: str) -> str:
         raise errors.InvalidPayload(f"{field}: must be a price") from e
     if amount < 0:
         raise errors.InvalidPayload(f"{field}: must be a price")
-    return dollars(to_units(amount))
+    return usd(amount)
 
 
 def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.prices.models import PriceRollback, RollbackState
 from cardsync.prices.rollback import rollbacks
 
@@ -70,7 +70,7 @@ _AMOUNTS = ("current_price", "target_price", "price")
 def diff_body(diff: rollbacks.Diff) -> CardDiff:
     fields = []
     for row in diff:
-        amounts = {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
+        amounts = {name: usd(row[name]) for name in _AMOUNTS}
         asked = amounts["target_price"] or amounts["current_price"]
         fields.append(row | amounts | {"card_id": row["id"], "asked_price": asked})
     return msgspec.convert(fields, CardDiff)

@@ -17,7 +17,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import Image, RowImages
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.inputs.rule_rows import SALE_COLUMNS, all_rows
@@ -69,10 +69,7 @@ async def undo_sale(
 def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
     """Return settings as the activity feed has them."""
     values = {name: getattr(account, name) for name in names}
-    return {
-        name: dollars(to_units(value)) if name in MONEY_SETTINGS and value is not None else value
-        for name, value in values.items()
-    }
+    return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}
 
 
 async def undo_settings(

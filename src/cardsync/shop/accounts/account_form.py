@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS, Account
 from cardsync.platform import errors
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.shop.accounts import account_settings, sellers
 from cardsync.shop.accounts.schemas import line_switches
 
@@ -62,7 +62,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
-        return dollars(to_units(value))
+        return usd(value)
     return "" if value is None else str(value)
 
 

@@ -20,7 +20,7 @@ from cardsync.access.models import SETTINGS, Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
 
@@ -75,8 +75,7 @@ def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
     """The fields as JSON holds them; `_read` reads them again."""
     values = {name: getattr(account, name) for name in names}
     return {
-        name: dollars(to_units(value)) if isinstance(value, Decimal) else value
-        for name, value in values.items()
+        name: usd(value) if isinstance(value, Decimal) else value for name, value in values.items()
     }
 
 

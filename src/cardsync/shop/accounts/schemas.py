@@ -17,7 +17,7 @@ from cardsync.access.sessions import UNKNOWN, SignedIn
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, ReadsFor
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 
 Role = Annotated[str, Like(Literal["owner", "staff"])]
 
@@ -71,7 +71,7 @@ def settings_body(account: Account) -> AccountSettings:
     }
     for name, value in own.items():
         if isinstance(value, Decimal):
-            own[name] = dollars(to_units(value))
+            own[name] = usd(value)
     own["product_lines"] = [LineSwitch(*line) for line in line_switches(account)]
     return AccountSettings(**own)
 

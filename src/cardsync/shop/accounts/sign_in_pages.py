@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from litestar import Response, Router, get, post
+from litestar import Response, Router, get
 from litestar.response import Template
 
 from cardsync.access import sessions
@@ -21,7 +21,7 @@ from cardsync.shop.accounts import deletion, first_run, invitations
 from cardsync.shop.accounts.browser_session import cookie_of, signed_in, signed_out
 from cardsync.shop.accounts.passkeys import has_name
 from cardsync.web import pages
-from cardsync.web.forms import go, refused, sent_form, sentence
+from cardsync.web.forms import Form, go, public_form, refused, sentence
 from cardsync.web.pages import page
 from cardsync.web.public_demo import sign_in_of
 from cardsync.web.request import ApiRequest
@@ -110,9 +110,10 @@ async def _seller_of(
     return None if caller.account.suspended else caller.seller_id
 
 
-@post("/sign-in", middleware=[among_strangers])
-async def sign_in(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form = await sent_form(request)
+@public_form("/sign-in", middleware=[among_strangers])
+async def sign_in(
+    request: ApiRequest, form: Form, database: Database, settings: Settings
+) -> Response[Any]:
     email = form["email"]
     try:
         who = await signed_in(request, database, settings, email, form.password())
@@ -135,14 +136,13 @@ async def invitation_page(token: str, database: Database) -> Template:
     return await _invitation(database, token)
 
 
-@post("/invitations/{token:str}", middleware=[among_strangers])
+@public_form("/invitations/{token:str}", middleware=[among_strangers])
 async def accept_invitation(
-    request: ApiRequest,
+    form: Form,
     token: str,
     database: Database,
     settings: Settings,
 ) -> Response[Any]:
-    form = await sent_form(request)
     name = form["name"]
     try:
         who = await invitations.accept(database, settings, token, name, form.password())
@@ -175,13 +175,15 @@ async def _invitation(
     )
 
 
-@post("/sign-out", middleware=[among_strangers])
-async def sign_out(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
+@public_form("/sign-out", middleware=[among_strangers])
+async def sign_out(
+    request: ApiRequest, form: Form, database: Database, settings: Settings
+) -> Response[str]:
     """A form carries its CSRF token in a field.
 
     A member who is signed out already gets the same answer.
     """
-    form, token = await sent_form(request), session_token(request.scope)
+    token = session_token(request.scope)
     where = "everywhere" if form["everywhere"] == "true" else "here"
     gone = go(f"/sign-in?signed_out={where}", cookie_of(settings, ""))
     if token is None:

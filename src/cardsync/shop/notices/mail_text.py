@@ -17,7 +17,7 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from typing import Final, NamedTuple
 
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import usd
 
 _SUBJECT_MOST: Final = 150
 SETTINGS: Final = "/settings/notices"
@@ -130,5 +130,5 @@ def _text(letter: Letter) -> str:
 
 
 def _paragraph(line: Line) -> str:
-    money = "" if line.money is None else f" (${dollars(to_units(line.money))})"
+    money = "" if line.money is None else f" (${usd(line.money)})"
     return f"{_one_line(line.sentence)}{money}\n{_one_line(line.label)}: {line.url}"

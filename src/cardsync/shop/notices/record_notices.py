@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account, Member
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.jobs import mark_due_by
 from cardsync.shop.notices.models import Notice, NoticeMail, NoticeReader, Webhook, WebhookDelivery
@@ -22,7 +23,6 @@ from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.next_times import next_digest
 from cardsync.shop.notices.notice_kinds import way_of
 from cardsync.shop.notices.webhook_signature import new_message_id
-from cardsync.shop.today.schemas import amount
 
 # Streams of the worker (`operations/processes/worker.py`).
 MAIL: Final = "mail"
@@ -167,7 +167,7 @@ def message_body(
         one.sentence,
         rfc3339_or_none(one.since),
         rfc3339_or_none(one.deadline),
-        None if one.money is None else amount(one.money),
+        usd(one.money),
         one.count,
         one.subject,
         settings.origin + one.path,

@@ -13,7 +13,8 @@ from typing import Any, Final
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.shop.today.schemas import LineValue, ListedDay, ListedValueBody, amount
+from cardsync.platform.money import usd
+from cardsync.shop.today.schemas import LineValue, ListedDay, ListedValueBody
 
 DAYS_MOST: Final = 1_100
 _BY_DAY = """
@@ -54,8 +55,8 @@ def _by_day(since: date, rows: Iterable[Sequence[Any]]) -> list[ListedDay]:
 def _sum(day: date, newest: dict[str, list[Any]]) -> ListedDay:
     cards, copies, listed, market = map(sum, zip(*newest.values(), strict=True))
     lines = [
-        LineValue(line, amount(value))
+        LineValue(line, usd(value))
         for line, (of_line, _, value, _) in sorted(newest.items())
         if of_line
     ]
-    return ListedDay(day, cards, copies, amount(Decimal(listed)), amount(Decimal(market)), lines)
+    return ListedDay(day, cards, copies, usd(Decimal(listed)), usd(Decimal(market)), lines)

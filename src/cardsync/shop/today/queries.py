@@ -27,6 +27,7 @@ from cardsync.platform.backups.backup_reports import NEWEST, state_of
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import PERIODS
+from cardsync.platform.money import usd
 from cardsync.prices.models import PricingRule
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.sales.orders.pullable import (
@@ -49,7 +50,6 @@ from cardsync.shop.today.schemas import (
     SalesBody,
     ShippingCount,
     ToShip,
-    amount,
 )
 from cardsync.shop.today.shop_facts import NONE, Facts, FailedTask, Pending, Pull, Waiting
 from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
@@ -296,7 +296,7 @@ def _to_ship(caller: Caller, found: dict[str, list[Any]]) -> ToShip:
     orders, money, pulled = found[_TO_SHIP][0]
     total = caller.revenue(money or Decimal())
     missing = found[_MISSING][0][0]
-    worth = None if total is None else amount(total)
+    worth = usd(total)
     return ToShip(orders, to_pull, in_pull, pulled, missing, pull_id, worth)
 
 
@@ -309,13 +309,13 @@ def _feedback(ratings: list[RatingCount]) -> FeedbackBody:
 def _listed(
     cards: int, copies: int, listed: Decimal, market: Decimal, seen_at: datetime
 ) -> ListedNow:
-    return ListedNow(cards, copies, amount(listed), amount(market), clock.rfc3339(seen_at))
+    return ListedNow(cards, copies, usd(listed), usd(market), clock.rfc3339(seen_at))
 
 
 def _moves(
     run_id: int, rises: int, rises_value: Decimal, falls: int, falls_value: Decimal
 ) -> RunMoves:
-    return RunMoves(run_id, rises, amount(rises_value), falls, amount(falls_value))
+    return RunMoves(run_id, rises, usd(rises_value), falls, usd(falls_value))
 
 
 def _facts(

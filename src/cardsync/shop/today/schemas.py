@@ -16,7 +16,7 @@ from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Reads
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import dollars, usd
 from cardsync.sales.orders.order_filter import ShippingType
 from cardsync.shop.today.shop_facts import Condition, Severity
 from cardsync.shop.today.shop_facts import Kind as ConditionKind
@@ -359,16 +359,12 @@ class SyncResultBody(msgspec.Struct):
     """The sync; null before the first"""
 
 
-def amount(value: Decimal) -> str:
-    return dollars(to_units(value))
-
-
 def condition_body(one: Condition, money: Decimal | None) -> ConditionBody:
     return ConditionBody(
         one.kind,
         one.severity,
         rfc3339_or_none(one.since),
-        None if money is None else amount(money),
+        usd(money),
         rfc3339_or_none(one.deadline),
         one.count,
         one.subject,

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from cardsync.platform.money import usd
 from cardsync.shop.today import conditions as rules
 from cardsync.shop.today.schemas import (
     SalesBody,
     SoldBody,
     SoldDay,
-    amount,
 )
 
 # Days of sales in the chart.
@@ -43,7 +43,7 @@ def sum_sales(sold: Sequence[Sold], today: date) -> SalesBody:
         before_to,
         _sum(sold, before_from, before_to),
         [
-            SoldDay(day, one.orders, amount(one.gross))
+            SoldDay(day, one.orders, usd(one.gross))
             for day in days
             for one in [by_day.get(day, none)]
         ],
@@ -53,4 +53,4 @@ def sum_sales(sold: Sequence[Sold], today: date) -> SalesBody:
 def _sum(sold: Sequence[Sold], first: date, last: date) -> SoldBody:
     those = [one for one in sold if first <= one.day <= last]
     gross = sum((one.gross for one in those), Decimal())
-    return SoldBody(sum(one.orders for one in those), amount(gross))
+    return SoldBody(sum(one.orders for one in those), usd(gross))

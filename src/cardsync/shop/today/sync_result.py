@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import DAY, SOLD, TOTAL
+from cardsync.platform.money import usd
 from cardsync.prices.rollback.brought import added, largest_of
 from cardsync.shop.today.schemas import (
     Captured,
@@ -23,7 +24,6 @@ from cardsync.shop.today.schemas import (
     RuleBrought,
     SyncBrought,
     SyncResult,
-    amount,
 )
 
 _CYCLE: Final = """
@@ -141,20 +141,20 @@ async def sync_result(
         duration_ms=duration,
         sent=sum(event[1] for event in events if event[0] == "imported"),
         raised=raised,
-        raised_value=amount(up),
+        raised_value=usd(up),
         lowered=lowered,
-        lowered_value=amount(down),
-        listed_before=None if value is None else amount(value - up + down),
-        listed_now=None if value is None else amount(value),
+        lowered_value=usd(down),
+        listed_before=None if value is None else usd(value - up + down),
+        listed_now=usd(value),
         listed_cards=cards,
         rules=await _by_rule(reading, caller, rules),
         largest=await _largest(reading, caller, largest),
         in_review=reviews[0][0],
         limited=limited[0][0] if limited else 0,
         refused=await _refused(reading, caller, refused),
-        captured=Captured(captured[0][0], amount(captured[0][1])),
+        captured=Captured(captured[0][0], usd(captured[0][1])),
         orders=orders[0][0],
-        orders_value=amount(orders[0][1]),
+        orders_value=usd(orders[0][1]),
         sold_out=gone[0][0],
     )
 
@@ -171,7 +171,7 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
     id, name, _, started, *_, following = found[0]
     values = {"seller": caller.seller_id, "name": name, "started": started, "next": following}
     _, raised, up, lowered, down = moves_of(await reading.rows(EVENTS, values))
-    return SyncBrought(id, raised, amount(up), lowered, amount(down))
+    return SyncBrought(id, raised, usd(up), lowered, usd(down))
 
 
 class PriceFile(NamedTuple):
@@ -229,9 +229,7 @@ async def _by_rule(
     found = await reading.rows(_NAMES, values) if values["rules"] else []
     names: dict[int, str] = dict(found)
     told = [
-        RuleBrought(
-            rule, names.get(rule), raised, amount(Decimal(up)), lowered, amount(Decimal(down))
-        )
+        RuleBrought(rule, names.get(rule), raised, usd(Decimal(up)), lowered, usd(Decimal(down)))
         for rule, raised, up, lowered, down in rules
     ]
     return sorted(told, key=lambda one: (one.rule_id is None, one.name or "", one.rule_id or 0))
@@ -246,8 +244,8 @@ async def _largest(
     for card, was, price, copies in moves:
         if card in named:
             name, set_name, condition = named[card]
-            before = None if was is None else amount(Decimal(was))
-            after = amount(Decimal(price))
+            before = None if was is None else usd(Decimal(was))
+            after = usd(Decimal(price))
             told.append(LargestOfSync(card, name, set_name, condition, copies, before, after))
     return told
 
