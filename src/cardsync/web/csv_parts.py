@@ -6,15 +6,16 @@ A slow reader holds one part, and neither a connection nor a process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import CsvTable
+from cardsync.platform.kit.row_pages import Page
 from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 
@@ -32,12 +33,7 @@ class Part(NamedTuple):
     after: int | None
 
 
-class _HasId(Protocol):
-    @property
-    def id(self) -> int: ...
-
-
-Row = TypeVar("Row", bound=_HasId)
+Row = TypeVar("Row")
 # Makes the part after this key; 0 is before the first row.
 Make = Callable[Concatenate[Database, Caller, Settings, datetime, int, P], Awaitable[Part]]
 
@@ -70,18 +66,13 @@ async def _all(
 
 
 async def part_of(
-    table: CsvTable, rows: Sequence[Row], body: Callable[[Row], Any] | None = None, most: int = PART
+    table: CsvTable, page: Page[Row], body: Callable[[Row], Any] | None = None
 ) -> Part:
-    """Return the lines of the rows. A full part means that there may be more."""
-    lines = await lines_of(table, rows, body)
-    return Part(lines, rows[-1].id if len(rows) == most else None)
-
-
-AnyRow = TypeVar("AnyRow")
+    return Part(await lines_of(table, page.rows, body), page.next)
 
 
 async def lines_of(
-    table: CsvTable, rows: Iterable[AnyRow], body: Callable[[AnyRow], Any] | None = None
+    table: CsvTable, rows: Iterable[Row], body: Callable[[Row], Any] | None = None
 ) -> bytes:
     """Return the CSV lines of the rows; `body` builds the struct with each row's fields."""
     return await asyncio.to_thread(table.lines, rows if body is None else map(body, rows))

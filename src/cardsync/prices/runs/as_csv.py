@@ -33,5 +33,5 @@ async def part_of_runs(
     """Return the runs before one."""
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        rows = await runs_before(session, caller, after or None, PART)
-    return await part_of(_TABLE, rows, run_body)
+        page = await runs_before(session, caller, after or None, PART)
+    return await part_of(_TABLE, page, run_body)

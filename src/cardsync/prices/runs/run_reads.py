@@ -9,28 +9,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.kit.row_pages import Page, newest
 from cardsync.prices.limits import RUNS_SHOWN
 from cardsync.prices.models import PriceChange, PriceRun
 
 
 async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
-    of_seller = select(PriceRun).where(PriceRun.seller_id == caller.seller_id)
-    statement = of_seller.order_by(PriceRun.id.desc()).limit(RUNS_SHOWN)
-    return list(await session.scalars(statement))
+    return [*(await runs_before(session, caller, None, RUNS_SHOWN)).rows]
 
 
 async def runs_before(
-    session: AsyncSession,
-    caller: Caller,
-    before: int | None,
-    limit: int,
-) -> list[PriceRun]:
-    """Return the runs before one, newest first."""
-    those = [PriceRun.seller_id == caller.seller_id]
-    if before is not None:
-        those.append(PriceRun.id < before)
-    page = select(PriceRun).where(*those).order_by(PriceRun.id.desc()).limit(limit)
-    return list(await session.scalars(page))
+    session: AsyncSession, caller: Caller, before: int | None, most: int
+) -> Page[PriceRun]:
+    of_seller = select(PriceRun).where(PriceRun.seller_id == caller.seller_id)
+    return await newest(session, of_seller, PriceRun.id, before, most)
 
 
 async def count_changes(session: AsyncSession, seller_id: int, run_id: int) -> int:

@@ -18,7 +18,7 @@ from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.sales.lots.models import CardCost, Lot
 from cardsync.sales.lots.schemas import CostOfCard, LotBody, LotPage
-from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.csv_parts import PART, Part, lines_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 
 _TABLE: Final = CsvTable(LotBody.__struct_fields__)
@@ -61,4 +61,4 @@ async def part_of_lots(
     """Return the lots before one."""
     async with database.tenant(caller.seller_id) as session:
         page = await lots(session, caller, None, after or None, PART)
-    return await part_of(_TABLE, page.lots, most=PART)
+    return Part(await lines_of(_TABLE, page.lots), page.after)

@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import CsvTable
-from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.row_pages import Paging, cut
 from cardsync.platform.settings import Settings
 from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
@@ -65,7 +65,8 @@ async def part_of_orders(
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
-    return await part_of(_ORDERS, rows, lambda row: order_body(row, ()), PART)
+    page = cut(rows, PART, lambda row: row.id)
+    return await part_of(_ORDERS, page, lambda row: order_body(row, ()))
 
 
 async def _orders(
@@ -80,7 +81,7 @@ async def _orders(
         f"SELECT {ORDER_COLUMNS} FROM orders"
         f" WHERE {all_of(*conditions, 'orders.id > :after')} ORDER BY orders.id LIMIT :limit"
     )
-    values = {"seller": caller.seller_id, "after": after, "limit": PART, **more}
+    values = {"seller": caller.seller_id, "after": after, "limit": PART + 1, **more}
     async with database.readings.of(caller.seller_id, seconds) as reading:
         if isinstance(wanted.pull_session, int):
             values["pull_session"] = wanted.pull_session

@@ -48,6 +48,6 @@ async def part_of_activity(
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         page = await feed_before(session, caller, wanted, before, PART)
     old = Old(database, open_store(settings), caller.seller_id)
-    rows = await older_entries(old, wanted, page, before, PART)
+    page = await older_entries(old, wanted, page, before, PART)
     # The file keeps the actors by their ids alone.
-    return await part_of(_TABLE, rows, lambda row: entry_body(caller, row, {}), PART)
+    return await part_of(_TABLE, page, lambda row: entry_body(caller, row, {}))

@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
-from cardsync.platform.kit.row_pages import numbered
+from cardsync.platform.kit.row_pages import Page, newest, numbered
 from cardsync.shop.activity.entry_words import WHO
 from cardsync.shop.activity.feed_filter import FeedFilter
 
@@ -95,14 +95,10 @@ async def feed_before(
     caller: Caller,
     wanted: FeedFilter,
     before: int | None,
-    limit: int,
-) -> list[Activity]:
-    """Return the entries before one, newest first."""
-    those = _conditions(caller.seller_id, wanted)
-    if before is not None:
-        those.append(Activity.id < before)
-    page = select(Activity).where(*those).order_by(Activity.id.desc()).limit(limit)
-    return list(await session.scalars(page))
+    most: int,
+) -> Page[Activity]:
+    those = select(Activity).where(*_conditions(caller.seller_id, wanted))
+    return await newest(session, those, Activity.id, before, most)
 
 
 def _conditions(seller_id: int, wanted: FeedFilter) -> list[ColumnElement[bool]]:

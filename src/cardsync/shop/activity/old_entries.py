@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import json
 from functools import reduce
+from operator import attrgetter
 from typing import Any, Final
 
 import polars as pl
 
 from cardsync.access.activity import Activity
+from cardsync.platform.kit.row_pages import Page, cut
 from cardsync.platform.old_data.old_kinds import ACTIVITY
 from cardsync.platform.old_data.read_back import Old, rows_before
 from cardsync.shop.activity.feed_filter import FeedFilter
 
 _JSON: Final = ("before", "after", "undo")
+_ID: Final = attrgetter("id")
 
 
 async def older_entries(
-    old: Old, wanted: FeedFilter, page: list[Activity], before: int | None, most: int
-) -> list[Activity]:
+    old: Old, wanted: FeedFilter, page: Page[Activity], before: int | None, most: int
+) -> Page[Activity]:
     """Return a page with the old entries that belong into it; `page` has the feed's entries before
     an entry, newest first.
     """
     # Clocks of processes differ a little, so an old entry may have a greater id than a young one.
-    above = page[-1].id if len(page) == most else 0
-    rows = await rows_before(old, ACTIVITY, before, above, _which(wanted), most)
+    above = page.next or 0
+    rows = await rows_before(old, ACTIVITY, before, above, _which(wanted), most + 1)
     if not rows:
         return page
-    entries = [*page, *(_entry(old.seller_id, row) for row in rows)]
-    return sorted(entries, key=lambda one: one.id, reverse=True)[:most]
+    entries = [*page.rows, *(_entry(old.seller_id, row) for row in rows)]
+    return cut(sorted(entries, key=_ID, reverse=True), most, _ID)
 
 
 def _which(wanted: FeedFilter) -> pl.Expr:

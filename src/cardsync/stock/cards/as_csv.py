@@ -14,6 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import CsvTable
+from cardsync.platform.kit.row_pages import cut
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.card_filter import CardFilter
 from cardsync.stock.cards.queries import cards_after
@@ -52,11 +53,11 @@ async def part_of_cards(
     seconds = settings.read_seconds
     try:
         async with database.readings.of(caller.seller_id, seconds) as reading:
-            rows = await cards_after(reading, caller, wanted, after, PART)
+            rows = await cards_after(reading, caller, wanted, after, PART + 1)
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     except QueryCanceled as e:
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
-    return await part_of(_TABLE, rows, card_body, PART)
+    return await part_of(_TABLE, cut(rows, PART, lambda row: row.id), card_body)
