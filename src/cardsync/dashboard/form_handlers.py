@@ -25,19 +25,17 @@ from cardsync.access.activity import ENTRIES, Activity
 from cardsync.access.admission import BY_FORM, need_form_token, session_token
 from cardsync.access.caller import Caller, header
 from cardsync.platform import clock, errors
-from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity.undo import is_undoable
 from cardsync.web.forms import (
     TOKEN,
     AnyRequest,
-    Form,
     keep_form,
     public_form,
     read_form,
     sent_form,
 )
-from cardsync.web.request import provide_caller, provide_database, provide_settings
+from cardsync.web.request import opened, provide_caller, provide_settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
@@ -115,25 +113,16 @@ async def owners(request: AnyRequest, _: object) -> None:
     provide_caller(request).must_be_owner()
 
 
-def writer_of(
-    session: AsyncSession,
-    caller: Caller,
-    settings: Settings,
-    form: Form,
-) -> Writer:
+def writer_of(request: AnyRequest, session: AsyncSession) -> Writer:
     """Return a writer, confirmed if the form was sent again after the figures of a large change
     were shown (`shell.refused` shows them).
     """
-    return Writer(session, caller, settings, clock.now(), form[CONFIRM] == "true")
+    settings, confirmed = provide_settings(request.app.state), read_form(request)[CONFIRM] == "true"
+    return Writer(session, provide_caller(request), settings, clock.now(), confirmed)
 
 
-def _provide_writer(
-    bounded: AsyncSession,
-    caller: Caller,
-    settings: Settings,
-    form: Form,
-) -> Writer:
-    return writer_of(bounded, caller, settings, form)
+def _provide_writer(request: AnyRequest, bounded: AsyncSession) -> Writer:
+    return writer_of(request, bounded)
 
 
 _WRITER: Final = {"writer": Provide(_provide_writer, sync_to_thread=False)}
@@ -191,7 +180,6 @@ class _Again(Response[None]):
     async def _page(self, request: AnyRequest) -> Response[Any]:
         if "form" not in request.scope:
             raise self.refusal
-        caller, settings = provide_caller(request), provide_settings(request.app.state)
-        database = provide_database(request.app.state)
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        caller = provide_caller(request)
+        async with opened(request, long=True) as session:
             return await self.show(request, caller, session, self.refusal)

@@ -222,6 +222,18 @@ def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Re
     return database.readings.of(provide_caller(request).seller_id, settings.read_seconds)
 
 
+def opened(
+    request: Request[Any, Any, State], *, long: bool = False, snapshot: bool = False
+) -> AbstractAsyncContextManager[AsyncSession]:
+    """Open a transaction of the caller's in the middle of a page, `long` for long statements."""
+    state, seller_id = request.app.state, provide_caller(request).seller_id
+    database = provide_database(state)
+    if long:
+        seconds = provide_settings(state).read_seconds
+        return database.bounded(seller_id, seconds, snapshot=snapshot)
+    return database.tenant(seller_id, snapshot=snapshot)
+
+
 def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
     """Build a route's OpenAPI error answers: one entry per status, which lists its codes or, for
     errors with their own body, their `status`.

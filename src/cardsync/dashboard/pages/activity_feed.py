@@ -21,7 +21,6 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
 from cardsync.platform import clock, errors
 from cardsync.platform.kit.typed_numbers import whole
-from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
 from cardsync.shop.activity.feed_filter import FeedFilter, read_wanted
@@ -52,7 +51,6 @@ async def activity_page(
     request: PageRequest,
     caller: Caller,
     bounded_snapshot: AsyncSession,
-    settings: Settings,
 ) -> Template:
     given = dict(request.query_params.multi_items())
     day = str(given.get("since", ""))

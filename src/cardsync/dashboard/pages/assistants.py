@@ -30,6 +30,7 @@ from cardsync.prices.plans import budgets, permissions
 from cardsync.prices.plans.actions import ActionType
 from cardsync.web.forms import Form
 from cardsync.web.reach import reach_of
+from cardsync.web.request import opened
 
 KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
     ("pricing.change_set", "Prices and rules"),
@@ -56,12 +57,11 @@ MODES: Final = (
 async def _page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     settings: Settings,
     steps: Sequence[Step] = (),
 ) -> Template:
     now = clock.now()
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with opened(request, snapshot=True) as session:
         connected = await grants.listed(session, caller)
         used = await budgets.used(session, caller.seller_id, now)
         of_tokens = (await permissions.permissions_of(session, caller.seller_id))["token"]
@@ -95,10 +95,8 @@ def _origin(request: PageRequest, settings: Settings) -> str:
 
 
 @get("/settings/assistants", opt=BY_FORM)
-async def assistants_page(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
-) -> Template:
-    return await _page(request, caller, database, settings)
+async def assistants_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    return await _page(request, caller, settings)
 
 
 @get("/settings/assistants/connect/{client:str}", opt=BY_FORM)
@@ -126,7 +124,7 @@ async def test_connection(
     request: PageRequest, caller: Caller, database: Database, settings: Settings
 ) -> Template:
     steps = await self_test.run(database, settings, caller, _origin(request, settings))
-    return await _page(request, caller, database, settings, steps=steps)
+    return await _page(request, caller, settings, steps=steps)
 
 
 @post_form("/settings/assistants/{grant_id:int}/modes")

@@ -26,7 +26,6 @@ from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.seller_slots import Work
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.platform.settings import Settings
@@ -60,7 +59,7 @@ from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.stock.shelving.places import assign
 from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 SOLD = 10
 # The fields of a rule that the page lets one try, as its address has them.
@@ -125,7 +124,6 @@ async def place_of(
 async def card_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     store: Store,
     settings: Settings,
     heavy: HeavyWork,
@@ -144,17 +142,17 @@ async def card_page(
     # These two take the longest, and each has a connection of its own.
     match, why = await at_once(
         _match(request, caller, card_id),
-        _why(database, caller, store, card),
+        _why(request, caller, store, card),
     )
     sold_at = clock.read_moment(str(request.query_params.get("then", "")))
-    then = await _then(database, caller, store, card, sold_at)
+    then = await _then(request, caller, store, card, sold_at)
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
-    changed, problem = await _changed(database, caller, settings, card, changes)
+    changed, problem = await _changed(request, caller, card, changes)
     days = days_of(str(request.query_params.get("days", "")), whole=whole)
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         marks = await badges_of(session, caller, [], [card_id], now)
         by = await pinned_by(session, caller, why.pin if why else None)
-    costs = await _costs(request, caller, database, card)
+    costs = await _costs(request, caller, card)
     return show(
         request,
         caller,
@@ -195,16 +193,14 @@ def explained(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> dict
     }
 
 
-async def _costs(
-    request: PageRequest, caller: Caller, database: Database, card: CardWithHistory
-) -> dict[str, Any]:
+async def _costs(request: PageRequest, caller: Caller, card: CardWithHistory) -> dict[str, Any]:
     """Return the card's lots and profit, for a caller who sees revenue."""
     if not caller.sees_revenue or card.contribution is not None or card.custom:
         return {"cost": None}
     number = card.marketplace_id
     async with reading(request) as reads:
         earned = await profit.of_card(reads, caller, number)
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         found = await read_lots.lots(session, caller, number, None, limits.LOTS_PER_PAGE)
         cost = await read_lots.cost_of(session, caller, number)
     return {"cost": cost, "lots": found.lots, "earned": earned}
@@ -232,7 +228,7 @@ def _kept_steps(found: Explanation | ReceiptThen | None) -> list[dict[str, Any]]
 
 
 async def _why(
-    database: Database,
+    request: PageRequest,
     caller: Caller,
     store: Store,
     card: CardWithHistory,
@@ -240,7 +236,7 @@ async def _why(
     """Return the explanation; a contribution has none."""
     if card.contribution is not None:
         return None
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with opened(request, snapshot=True) as session:
         try:
             return await explain_card(
                 session, caller.seller_id, store, card.marketplace_id, clock.now()
@@ -250,7 +246,7 @@ async def _why(
 
 
 async def _then(
-    database: Database,
+    request: PageRequest,
     caller: Caller,
     store: Store,
     card: CardWithHistory,
@@ -259,14 +255,13 @@ async def _then(
     """Return the receipt in force at the moment of the address; None without a moment."""
     if at is None or card.contribution is not None:
         return None
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with opened(request, snapshot=True) as session:
         return await breakdown_at(session, caller, store, card.marketplace_id, at)
 
 
 async def _changed(
-    database: Database,
+    request: PageRequest,
     caller: Caller,
-    settings: Settings,
     card: CardWithHistory,
     changes: Mapping[str, str],
 ) -> tuple[WhatIf | None, str]:
@@ -275,8 +270,7 @@ async def _changed(
     """
     if caller.role != "owner" or not any(changes.values()):
         return None, ""
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+    async with opened(request, long=True, snapshot=True) as session:
         try:
             body = body_of(changes)
             return await what_if(session, caller, card.marketplace_id, body, clock.now()), ""
@@ -301,13 +295,11 @@ async def pin_card(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
-    settings: Settings,
     card_id: int,
 ) -> Response[str]:
     number = await _marketplace_id(request, caller, card_id)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        writer = writer_of(session, caller, settings, form)
+    async with opened(request, long=True) as session:
+        writer = writer_of(request, session)
         shown_at = clock.read_moment(form["seen"])
         try:
             price = await writes.pin(writer, number, {"price": form["price"]}, shown_at)
@@ -342,13 +334,11 @@ async def unpin_card(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
-    settings: Settings,
     card_id: int,
 ) -> Response[str]:
     number = await _marketplace_id(request, caller, card_id)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await writes.unpin(writer_of(session, caller, settings, form), number)
+    async with opened(request, long=True) as session:
+        await writes.unpin(writer_of(request, session), number)
     return _after(form, card_id, message("unpinned"))
 
 
@@ -369,18 +359,15 @@ async def publish_card(caller: Caller, bounded: AsyncSession, card_id: int) -> R
 async def match_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
     card_id: int,
 ) -> Template:
     """Show products of the catalog that the card may be."""
-    seconds = settings.read_seconds
     async with reading(request) as reads:
         match = await read_match(reads, caller, card_id)
         row, _ = await read_card(reads, caller, card_id)
     card = card_body(row)
     typed = str(request.query_params.get("typed", card.product_name))[: limits.SEARCH_CHARACTERS]
-    async with database.bounded(caller.seller_id, seconds) as session:
+    async with opened(request, long=True) as session:
         found = await products_like(session, caller, typed, None, limits.TYPE_AHEAD_MOST)
     return show(
         request, caller, "card_match.html", card=card, match=match, typed=typed, products=found

@@ -56,7 +56,7 @@ from cardsync.stock.search.chips import Chip, chips_of, with_part
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.forms import Form
-from cardsync.web.request import provide_database, provide_settings, reading
+from cardsync.web.request import opened, provide_settings, reading
 
 NAMES = {
     "set": "Set", "number": "Number", "rarity": "Rarity", "condition": "Condition",
@@ -123,7 +123,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
             reads, caller, wanted, page, settings.read_seconds, worth=caller.sees_revenue
         )
     found = answer.found
-    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         searches = await saved_searches.saved_searches(session, caller)
         marks = await marks_of(session, caller, found.cards)
     fault = fault_of(wanted.search, *answer.problems[0]) if answer.problems else None
@@ -207,8 +207,7 @@ async def _rule_names(
 ) -> dict[int, str]:
     if "rule" not in columns:
         return {}
-    database = provide_database(request.app.state)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with opened(request, snapshot=True) as session:
         ids = [row.id for row in rows]
         return await governing_rules(session, caller.seller_id, ids, clock.now())
 
@@ -217,7 +216,7 @@ async def _rules(request: PageRequest, caller: Caller) -> list[tuple[str, str]]:
     """Return the names of the rules, as the form of more filters offers them to an owner."""
     if caller.role != "owner":
         return []
-    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         rules = await rule_sets.read_all(session, caller)
     return [("", "Any"), *((rule.name, rule.name) for rule in rules)]
 
@@ -246,8 +245,7 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
         except errors.NotFound:
             return None
     card = card_body(row)
-    database = provide_database(request.app.state)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with opened(request, snapshot=True) as session:
         steps = [] if card.contribution else await live_steps(session, caller, card_id, now)
         marks = await marks_of(session, caller, [row])
         pin = await pin_of(session, caller.seller_id, row.marketplace_id, now)
@@ -286,7 +284,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
     async with reading(request) as reads:
         columns = shown_to(caller, asked.columns or await chosen_columns(reads, caller))
         rows = await cards_of(reads, caller, ids)
-    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         marks = await marks_of(session, caller, rows)
     return show(
         request,

@@ -25,7 +25,7 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs
 from cardsync.web.forms import Form
-from cardsync.web.request import provide_caller, provide_database, provide_settings
+from cardsync.web.request import opened, provide_caller, provide_settings
 
 PATH: Final = "/operator/catalogs"
 _PIECE: Final = 1 << 20
@@ -115,7 +115,7 @@ async def go_back_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
 async def _installer(request: PageRequest, _: object) -> None:
     """Nobody else's half a gigabyte is received first."""
     caller = provide_caller(request)
-    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         await catalog_installs.need_installer(session, caller)
 
 

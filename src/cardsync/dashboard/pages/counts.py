@@ -19,7 +19,6 @@ from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import checked_box
@@ -29,6 +28,7 @@ from cardsync.stock.shelving import count_reads, cycle_counts
 from cardsync.stock.shelving.count_schemas import CountInFull, count_history
 from cardsync.stock.shelving.models import ShelfCount
 from cardsync.web.forms import Form
+from cardsync.web.request import opened
 
 SUGGESTED = 10
 
@@ -73,13 +73,12 @@ async def begin_count(caller: Caller, form: Form, session: AsyncSession) -> Resp
 async def count_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     settings: Settings,
     count_id: int,
 ) -> Template:
     find, found = await offered_cards(request, caller, settings)
     paging = paging_of(request, limits.PLACES_PER_PAGE)
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         count = await count_reads.in_full(session, caller, count_id, paging)
         who = await whose(session, caller, [count])
     return show(

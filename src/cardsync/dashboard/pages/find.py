@@ -26,7 +26,7 @@ from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.stock.search.chips import chips_of
 from cardsync.stock.search.fields import QueryError
-from cardsync.web.request import provide_database, provide_settings, reading
+from cardsync.web.request import opened, provide_settings, reading
 
 MOST: Final = 6
 WORDS_MOST: Final = 200
@@ -142,7 +142,7 @@ async def _names(request: PageRequest, caller: Caller, words: str) -> list[Kind]
         lists = await names_of_lists(reads, caller)
     rules = []
     if caller.role == "owner":
-        async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+        async with opened(request) as session:
             rules = [(row.id, row.name) for row in await rule_sets.read_all(session, caller)]
     return [
         Kind(

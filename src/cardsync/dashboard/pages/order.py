@@ -19,7 +19,6 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pulls import texts_about
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.prices.recommendations.badges import badges_of
 from cardsync.sales.lots import profit
 from cardsync.sales.orders import pull_marks, reopen_pulls
@@ -30,7 +29,7 @@ from cardsync.sales.orders.schemas import adds_up, order_in_full
 from cardsync.sales.pulling import missing_cards
 from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.forms import Form
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]
 # The last part of the form's address, as in the API → the operation.
@@ -47,7 +46,6 @@ MARKS: dict[str, Mark] = {
 async def order_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     order_id: int,
 ) -> Template:
     async with reading(request) as reads:
@@ -59,7 +57,7 @@ async def order_page(
         async with reading(request) as reads:
             lines = await profit.of_order(reads, caller, order_id)
             earned = await profit.of_orders(reads, caller, [order_id])
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         badges = await badges_of(session, caller, [], cards, clock.now())
         missing = await missing_cards.missing_cards(session, caller, order_ids=[order_id])
         texts = await texts_about(session, caller, missing)

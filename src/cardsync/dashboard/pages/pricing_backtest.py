@@ -14,7 +14,6 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
-from cardsync.platform.database.session import Database
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import rule_of
 from cardsync.prices.preview.asked import past_prices
@@ -24,7 +23,7 @@ from cardsync.prices.rules import rule_sets
 from cardsync.stock.cards.named_cards import NamedCard, named_cards
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 DAYS = 30
 
@@ -33,7 +32,6 @@ DAYS = 30
 async def backtest_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     heavy: HeavyWork,
 ) -> Template:
     """Show a backtest of the rules, with the drafts if the address says so."""
@@ -51,7 +49,7 @@ async def backtest_page(
     problem, status = "", 200
     if asked:
         try:
-            found = await _tested(caller, database, heavy, days, drafts=drafts)
+            found = await _tested(request, caller, heavy, days, drafts=drafts)
         except (errors.InvalidPayload, errors.InvalidRule, errors.InvalidQuery) as e:
             problem, status = sentence(e), e.status
     cards: dict[int, NamedCard] = {}
@@ -79,14 +77,14 @@ async def backtest_page(
 
 
 async def _tested(
+    request: PageRequest,
     caller: Caller,
-    database: Database,
     heavy: HeavyWork,
     days: dict[str, str],
     *,
     drafts: bool,
 ) -> Backtest:
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         rows = await rule_sets.read_all(session, caller)
     rules = [rule_of(row) for row in rows]
     chosen = [rule for rule in rules if rule.state == "published" or drafts]

@@ -31,7 +31,7 @@ from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.prices.runs.schemas import PriceRunShown, run_body
 from cardsync.stock.lists import seller_lists
 from cardsync.web.forms import Form, sentence
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 SCOPES: Final = ("run_id", "rule_id", "list", "since")
 
@@ -74,7 +74,7 @@ async def rollback_page(
     scope = what[0] or str(request.query_params.get("scope", ""))
     value = what[2] or str(request.query_params.get("value", "")).strip()
     now = clock.now()
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         newest = await rollbacks.newest(session, caller)
         earlier = [rollback_body(rollback, [], now) for rollback in newest]
         runs = [run_body(run) for run in await newest_runs(session, caller)]

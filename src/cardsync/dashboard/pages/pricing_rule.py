@@ -21,10 +21,8 @@ from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
-from cardsync.platform.database.session import Database
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.platform.money import percent
-from cardsync.platform.settings import Settings
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs import rule_json as wire
 from cardsync.prices.plans import writes
@@ -38,6 +36,7 @@ from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import opened
 
 # A section is open if one of its own inputs is set.
 FOLDED: Final = {
@@ -96,9 +95,8 @@ def begun_with(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _stored(
-    database: Database,
+    request: PageRequest,
     caller: Caller,
-    settings: Settings,
     rule_id: int | None,
     *,
     guard: bool,
@@ -106,7 +104,7 @@ async def _stored(
     if rule_id is None:
         caller.must_be_owner()
         return dict(NEW_GUARD if guard else NEW)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+    async with opened(request, long=True) as session:
         row = await rule_sets.read_one(session, caller, rule_id)
         [shown] = rule_bodies([row], await warnings_of(session, [row]))
     notice: dict[str, Any] = msgspec.to_builtins(shown)
@@ -235,8 +233,6 @@ def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> ShownR
 async def rule_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
     heavy: HeavyWork,
 ) -> Template:
     """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
@@ -244,7 +240,7 @@ async def rule_page(
     """
     rule_id = request.path_params.get("rule_id")
     guard = "guard" in request.query_params
-    stored = await _stored(database, caller, settings, rule_id, guard=guard)
+    stored = await _stored(request, caller, rule_id, guard=guard)
     begun = {} if rule_id else begun_with(request.query_params)
     stored |= begun
     effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
@@ -266,14 +262,12 @@ async def save_rule(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
-    settings: Settings,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
     """Save the rule, also as a live one; or show what it would do."""
     rule_id = request.path_params.get("rule_id")
     guard = bool(was_of(form).get("guard"))
-    stored = await _stored(database, caller, settings, rule_id, guard=guard)
+    stored = await _stored(request, caller, rule_id, guard=guard)
     try:
         body = body_of(form, was_of(form))
         if form["action"] == "preview":
@@ -281,7 +275,7 @@ async def save_rule(
             return _shown(request, caller, _typed(form, rule_id, stored), draft=draft)
         if form["action"] == "publish":
             body |= {"state": "published"}
-        saved = await _saved(caller, database, settings, rule_id, form, body)
+        saved = await _saved(request, rule_id, form, body)
     except ChangedMeanwhile as e:
         wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
         mine = ShownRule(
@@ -308,16 +302,14 @@ async def save_rule(
 
 
 async def _saved(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    request: PageRequest,
     rule_id: int | None,
     form: Form,
     body: Mapping[str, Any],
 ) -> rule_sets.Saved:
     reason = reason_of(form)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        writer = writer_of(session, caller, settings, form)
+    async with opened(request, long=True) as session:
+        writer = writer_of(request, session)
         if rule_id is None:
             return await writes.create_rule(writer, body, reason)
         return await writes.change_rule(writer, rule_id, body, reason, was_of(form))

@@ -22,9 +22,7 @@ from cardsync.dashboard.pages.promotion_templates import TEMPLATES, two_weeks
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
-from cardsync.platform.database.session import Database
 from cardsync.platform.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
-from cardsync.platform.settings import Settings
 from cardsync.prices.engine.rules import Sale
 from cardsync.prices.inputs.rule_json import to_json
 from cardsync.prices.inputs.rule_rows import sale_of
@@ -41,6 +39,7 @@ from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import opened
 
 FIELDS: Final = (
     "name", "query", "percent", "floor", "floor_cost", "unknown", "lower_all", "starts", "ends",
@@ -225,17 +224,13 @@ async def sales_page(
     )
 
 
-async def _stored(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-    sale_id: int | None,
-) -> SaleShown | None:
-    """Raises NotFound, OwnerRequired."""
+async def _stored(request: PageRequest, caller: Caller) -> SaleShown | None:
+    """Return the promotion of the address. Raises NotFound, OwnerRequired."""
     caller.must_be_owner()
+    sale_id = request.path_params.get("sale_id")
     if sale_id is None:
         return None
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+    async with opened(request, long=True) as session:
         row = await sale_sets.read_sale(session, caller, sale_id)
         [shown] = await sale_sets.shown_sales(session, caller, [row])
     return shown
@@ -287,12 +282,10 @@ def _beside(
 async def promotion_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
     heavy: HeavyWork,
 ) -> Template:
     """Show the promotion and what it does: without a script, too."""
-    stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
+    stored = await _stored(request, caller)
     zone, now = zone_of(caller.account.time_zone), clock.now()
     texts = texts_of(stored, zone, now) if stored else new_texts(request, zone, now)
     effect, problem = None, None
@@ -308,12 +301,10 @@ async def save_promotion(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
-    settings: Settings,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
     """Save the promotion as a draft, schedule it, or show what it would do."""
-    stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
+    stored = await _stored(request, caller)
     texts, now = form.some(*FIELDS), clock.now()
     zone = zone_of(caller.account.time_zone)
     effect = None
@@ -325,8 +316,8 @@ async def save_promotion(
             return _shown(request, caller, stored, texts, effect)
         if goes_live:
             _need_future(body, now)
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            writer = writer_of(session, caller, settings, form)
+        async with opened(request, long=True) as session:
+            writer = writer_of(request, session)
             saved = await _saved(writer, stored, body | {"enabled": goes_live})
     except BAD as e:
         return _shown(request, caller, stored, texts, effect, e)
@@ -369,12 +360,10 @@ async def effect_part(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
-    settings: Settings,
     heavy: HeavyWork,
 ) -> Template:
     """Show what the promotion would do, as a part of the page."""
-    stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
+    stored = await _stored(request, caller)
     texts = form.some(*FIELDS)
     zone, now = zone_of(caller.account.time_zone), clock.now()
     problem = None

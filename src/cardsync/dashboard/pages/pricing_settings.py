@@ -18,7 +18,6 @@ from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
 from cardsync.platform import errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.platform.settings import Settings
@@ -34,7 +33,7 @@ from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body
 from cardsync.web.forms import Form, sentence
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 
 class Input(NamedTuple):
@@ -112,8 +111,8 @@ class Conflict(NamedTuple):
     wanted: str
 
 
-async def _current(database: Database, caller: Caller) -> dict[str, str]:
-    async with database.tenant(caller.seller_id) as session:
+async def _current(request: PageRequest, caller: Caller) -> dict[str, str]:
+    async with opened(request) as session:
         account = await sale_sets.settings_of(session, caller)
         return settings_texts(plain_settings(account, NAMES))
 
@@ -139,8 +138,8 @@ def _shown(
 
 
 @get("/pricing/settings", opt=BY_FORM)
-async def settings_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    return _shown(request, caller, await _current(database, caller))
+async def settings_page(request: PageRequest, caller: Caller) -> Template:
+    return _shown(request, caller, await _current(request, caller))
 
 
 def value_of(each: Input, text: str) -> Any:
@@ -157,7 +156,7 @@ def value_of(each: Input, text: str) -> Any:
 
 @post_form("/pricing/settings")
 async def save_settings(
-    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
+    request: PageRequest, caller: Caller, form: Form
 ) -> Template | Response[str]:
     """Set the fields that the form changed."""
     shown = {name: form[f"was:{name}"] for name in NAMES if f"was:{name}" in form}
@@ -166,10 +165,8 @@ async def save_settings(
     changed = [each for each in INPUTS if shown.get(each.name) != wanted.get(each.name)]
     try:
         body = {each.name: value_of(each, wanted[each.name]) for each in changed}
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            await writes.change_shown_settings(
-                writer_of(session, caller, settings, form), shown, body
-            )
+        async with opened(request, long=True) as session:
+            await writes.change_shown_settings(writer_of(request, session), shown, body)
     except ChangedMeanwhile as e:
         mine = {name: wanted[name] for name in body}
         conflicts = [
@@ -178,7 +175,7 @@ async def save_settings(
             if e.current[name] not in (shown[name], text)
         ]
         # A form may hold some of the fields alone.
-        current = {**await _current(database, caller), **e.current}
+        current = {**await _current(request, caller), **e.current}
         return _shown(
             request,
             caller,
@@ -189,7 +186,7 @@ async def save_settings(
             problem="Someone else changed this. Nothing was saved.",
         )
     except errors.InvalidRule as e:
-        current = await _current(database, caller)
+        current = await _current(request, caller)
         texts = {**current, **wanted}
         return _shown(request, caller, current, e.status, texts=texts, problem=sentence(e))
     return see("/pricing/settings", done=message("saved" if body else "same"))
@@ -235,7 +232,6 @@ async def pin_card(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
     settings: Settings,
 ) -> Template | Response[str]:
     """Pin a card, or take its pin away, as the form's button says."""
@@ -244,8 +240,8 @@ async def pin_card(
         marketplace_id = read_id(number)
         if marketplace_id is None:
             raise errors.InvalidPayload("number: must be a card's SKU")
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            writer = writer_of(session, caller, settings, form)
+        async with opened(request, long=True) as session:
+            writer = writer_of(request, session)
             if form["action"] == "unpin":
                 await writes.unpin(writer, marketplace_id)
                 return see("/pricing/pins", done=message("pin_removed"))

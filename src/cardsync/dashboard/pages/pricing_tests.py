@@ -18,13 +18,11 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.settings import Settings
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rule_tests.schemas import RuleTestShown
 from cardsync.web.forms import Form, sentence
-from cardsync.web.request import provide_heavy
+from cardsync.web.request import opened, provide_heavy
 
 FIELDS = ("name", "search", "expectation")
 
@@ -33,25 +31,20 @@ FIELDS = ("name", "search", "expectation")
 async def tests_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
 ) -> Template:
-    return await _shown(request, caller, database, settings)
+    return await _shown(request, caller)
 
 
 async def _shown(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
     status: int = 200,
     /,
     **values: Any,
 ) -> Template:
     """Show the tests; with `check`, also the verdict of each on the cards."""
     checked = None
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+    async with opened(request, long=True, snapshot=True) as session:
         tests = [
             struct_of(RuleTestShown, row) for row in await rule_tests.read_all(session, caller)
         ]
@@ -72,16 +65,14 @@ async def _shown(
 
 
 @post_form("/pricing/tests")
-async def make_test(
-    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
-) -> Template | Response[str]:
+async def make_test(request: PageRequest, caller: Caller, form: Form) -> Template | Response[str]:
     body = form.some(*FIELDS)
     try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        async with opened(request, long=True) as session:
             await rule_tests.create(session, caller, body, clock.now())
     except (errors.InvalidPayload, errors.InvalidQuery) as e:
         refused = body | {"problem": sentence(e)}
-        return await _shown(request, caller, database, settings, e.status, **refused)
+        return await _shown(request, caller, e.status, **refused)
     return see("/pricing/tests", done=message("test_made"), check=1)
 
 

@@ -23,7 +23,6 @@ from cardsync.dashboard.pages.orders import waits
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, box_page, see, show, url
 from cardsync.platform import errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import boxes_between, checked_box, place_in
@@ -36,7 +35,7 @@ from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.stock.printing.style import style_of
 from cardsync.web.forms import Form
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 KINDS: Final = ("cards", "boxes", "test")
 BOXES_MOST: Final = 500
@@ -223,19 +222,17 @@ class Slip(NamedTuple):
 
 
 @get("/print/orders/{order_id:int}", opt=BY_FORM)
-async def packing_slip(
-    request: PageRequest, caller: Caller, database: Database, order_id: int
-) -> Template:
-    return await _slips(request, caller, database, [order_id])
+async def packing_slip(request: PageRequest, caller: Caller, order_id: int) -> Template:
+    return await _slips(request, caller, [order_id])
 
 
 @get("/print/slips", opt=BY_FORM)
-async def packing_slips(request: PageRequest, caller: Caller, database: Database) -> Template:
+async def packing_slips(request: PageRequest, caller: Caller) -> Template:
     """Show the slips of several orders, each on a page of its own."""
     ids = ids_of(request.query_params.getall("order", []))
     if len(ids) > SLIPS_MOST:
         raise errors.InvalidPayload(f"order: select at most {SLIPS_MOST} orders")
-    return await _slips(request, caller, database, ids)
+    return await _slips(request, caller, ids)
 
 
 @post_form("/print/slips")
@@ -244,15 +241,13 @@ async def ask_for_slips(form: Form) -> Response[str]:
     return see("/print/slips", order=form.all("order"))
 
 
-async def _slips(
-    request: PageRequest, caller: Caller, database: Database, ids: Sequence[int]
-) -> Template:
+async def _slips(request: PageRequest, caller: Caller, ids: Sequence[int]) -> Template:
     orders = []
     for order_id in ids:
         # A read of an order ends its reading.
         async with reading(request) as reads:
             orders.append(order_in_full(await read_order(reads, caller, order_id)))
-    async with database.tenant(caller.seller_id) as session:
+    async with opened(request) as session:
         shop = await shop_of(session, caller)
     slips = [
         Slip(order, adds_up(order) and all(item.unit_price for item in order.items))

@@ -22,7 +22,6 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.sales.lots.lot_csv import RejectedLotRow
@@ -34,7 +33,7 @@ from cardsync.sales.reports import span_of
 from cardsync.shop.today.conditions import same_days_before
 from cardsync.stock.cards.named_cards import named_cards
 from cardsync.web.forms import Form, sentence
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 # A face of the page, its name, and how many days it shows by default.
 FACES: Final = {
@@ -90,14 +89,14 @@ def span_shown(period: str, today: date, first: date | None, last: date | None) 
 
 
 @get("/profit", opt=BY_FORM)
-async def profit_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+async def profit_page(request: PageRequest, caller: Caller) -> Template:
     given = {name: values[-1] for name, values in request.query_params.dict().items()}
     by = given.get("by") or ""
     if not by:
         return await _earned(request, caller, given)
     if by not in FACES:
         raise errors.InvalidPayload(f"by: must be one of {', '.join(FACES)}")
-    return await _shown(request, caller, database, by, given)
+    return await _shown(request, caller, by, given)
 
 
 async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -> Template:
@@ -148,7 +147,6 @@ async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -
 async def _shown(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     by: str,
     given: dict[str, str],
     rejected: list[RejectedLotRow] | None = None,
@@ -161,11 +159,11 @@ async def _shown(
     values |= {"cards": {}, "bars": None}
     names: dict[int, str] = {}
     if by == "rule":
-        async with database.tenant(caller.seller_id) as session:
+        async with opened(request) as session:
             rules = await all_buy_rules(session, caller.seller_id)
             names = {rule.id: rule.name for rule in rules}
     if by == "lots":
-        async with database.tenant(caller.seller_id) as session:
+        async with opened(request) as session:
             after = read_id(given.get("after", ""))
             most = limits.LOTS_PER_PAGE
             found_lots = await read_lots.lots(session, caller, None, after, most)
@@ -216,34 +214,32 @@ async def _body_of(form: Form) -> bytes:
 
 
 @post_form("/profit/lots", UPLOADS, request_max_body_size=limits.LOT_FILE_CHARACTERS)
-async def bring_lots(
-    request: PageRequest, caller: Caller, form: Form, database: Database
-) -> Template | Response[str]:
+async def bring_lots(request: PageRequest, caller: Caller, form: Form) -> Template | Response[str]:
     now = clock.now()
     try:
         body = await _body_of(form)
         rows = read_file_of_lots(body, caller.today(now))
     except errors.InvalidPayload as e:
-        return await _shown(request, caller, database, "lots", {}, problem=sentence(e))
-    async with database.tenant(caller.seller_id) as session:
+        return await _shown(request, caller, "lots", {}, problem=sentence(e))
+    async with opened(request) as session:
         made, known = await write_lots.add_by_file(session, caller, body, rows, now)
     if rows.rejected and not known:
-        return await _shown(request, caller, database, "lots", {}, rows.rejected)
+        return await _shown(request, caller, "lots", {}, rows.rejected)
     return see("/profit?by=lots", done=message("lots_known" if known else "lots_made", made))
 
 
 @post_form("/profit/payments", UPLOADS, request_max_body_size=limits.LOT_FILE_CHARACTERS)
 async def bring_payments(
-    request: PageRequest, caller: Caller, form: Form, database: Database
+    request: PageRequest, caller: Caller, form: Form
 ) -> Template | Response[str]:
     try:
         payments = read_payments(await _body_of(form))
     except errors.InvalidPayload as e:
-        return await _shown(request, caller, database, "fees", {}, problem=sentence(e))
-    async with database.tenant(caller.seller_id) as session:
+        return await _shown(request, caller, "fees", {}, problem=sentence(e))
+    async with opened(request) as session:
         kept = await fee_audit.add_payments(session, caller, payments, clock.now())
     if kept.rejected:
-        return await _shown(request, caller, database, "fees", {}, kept.rejected)
+        return await _shown(request, caller, "fees", {}, kept.rejected)
     return see("/profit?by=fees", done=message("payments_kept", kept.changed))
 
 

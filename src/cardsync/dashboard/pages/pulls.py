@@ -22,7 +22,6 @@ from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.sales.orders import pull_reads, pull_sessions
 from cardsync.sales.orders.order_filter import read_filter
@@ -35,7 +34,7 @@ from cardsync.sales.pulling.queue import Queue, read_queue
 from cardsync.sales.pulling.schemas import MissingCard, progress_of
 from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.forms import Form
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]
 # The last part of the form's address, as in the API → the operation.
@@ -50,13 +49,13 @@ FILTERS = ("search", "date_from", "date_to", "product_line", "shipping_type")
 
 
 @get("/pulls", opt=BY_FORM)
-async def pulls_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+async def pulls_page(request: PageRequest, caller: Caller) -> Template:
     query = {name: value for name, value in request.query_params.items() if name in FILTERS}
     given = {name: [value] for name, value in query.items() if value}
     wanted = read_filter(given | {"pull_session": ["none"], "per_page": ["1"]})
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with opened(request, snapshot=True) as session:
         recent = await pull_reads.recent(session, caller)
         missing = await missing_cards.missing_cards(session, caller)
         texts = await texts_about(session, caller, missing)
@@ -266,14 +265,12 @@ async def revoke_phone_link(
 
 
 @get("/pulls/{session_id:int}/changes", opt=BY_FORM)
-async def pull_changes(
-    request: PageRequest, caller: Caller, database: Database, session_id: int
-) -> Stream:
+async def pull_changes(request: PageRequest, caller: Caller, session_id: int) -> Stream:
     """Server-sent events of one session, until it ends."""
     streams: PullStreams = request.app.state.pull_streams
 
     async def still_open() -> bool:
-        async with database.tenant(caller.seller_id) as session:
+        async with opened(request) as session:
             summary_of_session = await pull_reads.summary(session, caller, session_id)
         return summary_of_session.status == "open"
 

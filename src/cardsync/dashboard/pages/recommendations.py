@@ -26,7 +26,6 @@ from cardsync.dashboard.proposal_rows import (
 from cardsync.dashboard.search_of_ids import search_of_ids
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProposal
@@ -38,7 +37,7 @@ from cardsync.prices.recommendations.pending_list import (
     without_buy_outs,
 )
 from cardsync.web.forms import Form
-from cardsync.web.request import provide_database, reading
+from cardsync.web.request import opened, reading
 
 # A page reports at once everything that it showed, as much as one request may hold.
 PER_PAGE: Final = 20
@@ -59,8 +58,7 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
     async with reading(request) as reads:
         answer = await recommendations(reads, caller, paging_of(request, PER_PAGE), clock.now())
     if answer.liquidation:
-        database = provide_database(request.app.state)
-        async with database.tenant(caller.seller_id, snapshot=True) as session:
+        async with opened(request, snapshot=True) as session:
             await without_buy_outs(session, caller, answer, clock.now())
     stale = [one.card.id for one in answer.liquidation if one.card]
     return show(
@@ -88,19 +86,17 @@ async def old_address() -> Response[str]:
 
 @post_form(PATH)
 async def decide_chosen(
-    caller: Caller, form: Form, database: Database, settings: Settings
+    request: PageRequest, caller: Caller, form: Form, settings: Settings
 ) -> Response[str]:
     """Decide each separately: one with changed evidence does not block the others."""
     decision = read_decision(form, PER_PAGE)
     if not decision.asked:
         return see(PATH, done=message("none_chosen"))
-    return see(PATH, done=await _decide(database, caller, settings, decision))
+    return see(PATH, done=await _decide(request, caller, settings, decision))
 
 
 @post_form(f"{PATH}/under", opt=WRITES)
-async def approve_under(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
-) -> Response[str]:
+async def approve_under(request: PageRequest, caller: Caller, settings: Settings) -> Response[str]:
     """Approve the suggested prices below an amount, also those on other pages: all of them rise."""
     caller.must_be_owner()
     async with reading(request) as reads:
@@ -109,11 +105,11 @@ async def approve_under(
         return see(PATH, done=message("none_under", int(100 * UNDER)))
     more = [message("again")] if len(asked) == AT_ONCE else []
     decision = Decision("accepted", asked)
-    return see(PATH, done=await _decide(database, caller, settings, decision, *more))
+    return see(PATH, done=await _decide(request, caller, settings, decision, *more))
 
 
 async def _decide(
-    database: Database, caller: Caller, settings: Settings, decision: Decision, *more: str
+    request: PageRequest, caller: Caller, settings: Settings, decision: Decision, *more: str
 ) -> str:
     """Decide, and return the message for the page. Raises OwnerRequired, and the reason if the one
     proposal that is asked for could not be decided.
@@ -123,7 +119,7 @@ async def _decide(
     decided, refused = 0, list[Refused]()
     for one in asked:
         try:
-            decided += await _decided(database, caller, settings, answer, one)
+            decided += await _decided(request, caller, settings, answer, one)
         except errors.Problem as problem:
             if len(asked) == 1:
                 raise
@@ -136,11 +132,11 @@ async def _decide(
 
 
 async def _decided(
-    database: Database, caller: Caller, settings: Settings, answer: Answer, one: SeenProposal
+    request: PageRequest, caller: Caller, settings: Settings, answer: Answer, one: SeenProposal
 ) -> bool:
     """Return whether a suggestion was decided, and not revised because its evidence changed."""
     now = clock.now()
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+    async with opened(request, long=True) as session:
         if answer == "accepted":
             done = await accept(Writer(session, caller, settings, now), one.key, one.revision)
             return done is not None and done.status == "accepted"

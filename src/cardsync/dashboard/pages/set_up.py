@@ -62,7 +62,7 @@ from cardsync.web.forms import Form, go, public_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
 from cardsync.web.reach import reach_of
-from cardsync.web.request import ApiRequest
+from cardsync.web.request import ApiRequest, opened, reading
 
 _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields are around the file.
@@ -138,7 +138,7 @@ async def upload_prices(
         )
     except (errors.InvalidCsv, errors.PayloadTooLarge, errors.DecompressedTooLarge) as e:
         why = sentence(e)
-        return await _steps(request, caller, database, settings, heavy, e.status, problem=why)
+        return await _steps(request, caller, settings, heavy, e.status, problem=why)
     return see(f"/set-up/uploads/{upload_id}")
 
 
@@ -154,7 +154,6 @@ async def _parts(file: UploadFile) -> AsyncIterator[bytes]:
 async def steps_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     settings: Settings,
     heavy: HeavyWork,
 ) -> Template:
@@ -162,9 +161,9 @@ async def steps_page(
     if request.query_params.get("only") == "agent":
         caller.must_be_owner()
         seen: LastSeen = request.app.state.last_seen
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        async with opened(request, long=True) as session:
             return show(request, caller, "set_up_agent.html", seen=await seen.at(session, caller))
-    return await _steps(request, caller, database, settings, heavy)
+    return await _steps(request, caller, settings, heavy)
 
 
 class _Read(NamedTuple):
@@ -181,7 +180,6 @@ class _Read(NamedTuple):
 async def _steps(
     request: PageRequest,
     caller: Caller,
-    database: Database,
     settings: Settings,
     heavy: HeavyWork,
     status: int = 200,
@@ -191,7 +189,7 @@ async def _steps(
     owner = caller.role == "owner"
     if upload_id is None:
         caller.must_be_owner()
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+    async with opened(request, long=True) as session:
         read = await _read(request, session, caller, settings, upload_id)
     report = read.report
     waits = report is not None and report.finished_at is None and report.error is None
@@ -199,7 +197,7 @@ async def _steps(
     presets: list[PresetShown] = []
     if owner and not waits and not read.runs:
         found, compared = await asyncio.gather(
-            _look(database, caller, settings, heavy),
+            _look(request, caller, heavy),
             heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now()),
         )
         look, presets = found, compared if found.cards else []
@@ -262,25 +260,21 @@ async def _read(
     )
 
 
-async def _look(
-    database: Database, caller: Caller, settings: Settings, heavy: HeavyWork
-) -> FirstLook:
-    every = await _found(database, caller, settings, CardFilter(status="all"))
-    stock = await _found(database, caller, settings, CardFilter())
-    limited = await _found(database, caller, settings, CardFilter(search="is:capped"))
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        days = (await read_listed_value(reading, caller, 1, clock.now())).days
+async def _look(request: PageRequest, caller: Caller, heavy: HeavyWork) -> FirstLook:
+    every = await _found(request, caller, CardFilter(status="all"))
+    stock = await _found(request, caller, CardFilter())
+    limited = await _found(request, caller, CardFilter(search="is:capped"))
+    async with reading(request) as reads:
+        days = (await read_listed_value(reads, caller, 1, clock.now())).days
     # These are counted a moment after an import.
     listed = next((day for day in days if day.cards == stock.total), None)
     file = await price_file_now(heavy, caller, 0)
     return FirstLook(every.total, stock.total, stock.worth, listed, limited.total, *file)
 
 
-async def _found(
-    database: Database, caller: Caller, settings: Settings, wanted: CardFilter
-) -> FoundCards:
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return await find_cards(reading, caller, wanted, CardPage(per_page=1), worth=True)
+async def _found(request: PageRequest, caller: Caller, wanted: CardFilter) -> FoundCards:
+    async with reading(request) as reads:
+        return await find_cards(reads, caller, wanted, CardPage(per_page=1), worth=True)
 
 
 @post_form("/set-up/presets")
@@ -288,20 +282,19 @@ async def choose_preset(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
     settings: Settings,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
     preset = form["preset"]
     try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        async with opened(request, long=True) as session:
             # The page shows each preset's effect on the member's own cards.
             writer = Writer(session, caller, settings, clock.now(), confirmed=True)
             await writes.apply_preset(writer, preset)
             await writes.reprice(writer)
     except errors.MutexHeld as e:
         why = sentence(e)
-        return await _steps(request, caller, database, settings, heavy, e.status, problem=why)
+        return await _steps(request, caller, settings, heavy, e.status, problem=why)
     return see("/set-up/agent", message("preset_of_set_up"))
 
 
@@ -317,18 +310,17 @@ async def make_key(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
     settings: Settings,
     heavy: HeavyWork,
 ) -> Template:
     name = form["name"]
     try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        async with opened(request, long=True) as session:
             minted = await own_keys.mint(session, caller, name, clock.now())
     except (errors.AccountEnding, errors.InvalidPayload) as e:
         shown: dict[str, Any] = {"name": name, "problem": sentence(e)}
-        return await _steps(request, caller, database, settings, heavy, e.status, **shown)
-    return await _steps(request, caller, database, settings, heavy, made=minted.api_key)
+        return await _steps(request, caller, settings, heavy, e.status, **shown)
+    return await _steps(request, caller, settings, heavy, made=minted.api_key)
 
 
 STRANGERS: Final = [
