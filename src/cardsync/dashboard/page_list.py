@@ -7,8 +7,8 @@ from litestar import Router
 from cardsync.access.admission import admitting, among_strangers
 from cardsync.buying.buylist.buylist_settings import PATH as BUYLIST
 from cardsync.buying.buylist.visitors import admitting_visitors
-from cardsync.buying.offers.customer_link import admitting_customers
 from cardsync.buying.offers.offer_links import PATH as OFFERS
+from cardsync.buying.offers.offer_links import admitting_customers
 from cardsync.dashboard.assets import favicon, static_file
 from cardsync.dashboard.form_handlers import keeping_typed
 from cardsync.dashboard.frame import framing

@@ -70,7 +70,7 @@ class RateLimits:
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups_of(opt)))
 
     async def admit_link(
-        self, scope: Scope, link_id: int, opt: Mapping[str, Any], kind: str = "p"
+        self, scope: Scope, link_id: int, opt: Mapping[str, Any], kind: str
     ) -> None:
         """Admit one request by a link that several phones share. `kind` tells the kinds of links
         apart, whose IDs overlap.

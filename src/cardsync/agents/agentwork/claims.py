@@ -7,7 +7,6 @@ an expired claim takes it back (`_TAKE_BACK`).
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.caller import Caller
+from cardsync.access.tokens import token_hash
 from cardsync.agents.agentwork import price_tasks, tasks
 from cardsync.agents.agentwork.models import AgentTask
 from cardsync.agents.agentwork.task_kinds import (
@@ -144,10 +144,6 @@ class Outcome:
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     retryable: bool = False
-
-
-def token_hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
 
 
 async def claim(

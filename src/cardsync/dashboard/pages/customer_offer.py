@@ -14,9 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.offers import offer_life, offer_reads
-from cardsync.buying.offers.customer_link import link_of
 from cardsync.buying.offers.models import Way
-from cardsync.buying.offers.offer_links import PATH
+from cardsync.buying.offers.offer_links import PATH, link_of
 from cardsync.buying.offers.schemas import OfferLine, Shop
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.formats import Reader

@@ -9,10 +9,11 @@ from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form, writer_of
+from cardsync.dashboard.form_handlers import again, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
@@ -20,8 +21,8 @@ from cardsync.dashboard.shell import PageRequest, see
 from cardsync.platform import errors
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.money import UNITS_PER_CENT
-from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
 from cardsync.prices.rules import sale_sets
 from cardsync.prices.rules.rule_forms import read_percent
 from cardsync.prices.rules.shown_changes import (
@@ -32,8 +33,8 @@ from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body
-from cardsync.web.forms import Form, sentence
-from cardsync.web.request import opened, reading
+from cardsync.web.forms import Form, read_form, sentence
+from cardsync.web.request import opened, provide_settings, reading
 
 
 class Input(NamedTuple):
@@ -193,62 +194,50 @@ async def save_settings(
 
 
 @get("/pricing/pins", opt=BY_FORM)
-async def pins_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
-    return await _pins(request, caller, settings)
+async def pins_page(request: PageRequest, caller: Caller) -> Template:
+    return await _pins(request, caller)
 
 
 async def _pins(
     request: PageRequest,
     caller: Caller,
-    settings: Settings,
-    status: int = 200,
-    /,
-    **values: Any,
+    _: AsyncSession | None = None,
+    problem: errors.Problem | None = None,
 ) -> Template:
     """Show the pinned cards, which are a search, and those that were looked for to be pinned."""
-    page = read_page(request.query_params.dict())
+    page, settings = read_page(request.query_params.dict()), provide_settings(request.app.state)
     pinned = CardFilter(search="is:pinned", status="all")
     async with reading(request) as reads:
         answer = await search_cards(reads, caller, pinned, page, settings.read_seconds)
     find, found = await offered_cards(request, caller, settings)
-    given = {"number": "", "price": ""} | values
     return show_part(
         request,
         caller,
         "pricing_pins.html",
-        status,
+        problem=problem,
         cards=[card_body(row) for row in answer.found.cards],
         find=find,
         found=found,
         total=answer.found.total,
         page=page,
         total_pages=page.of(answer.found.total).total_pages,
-        **given,
+        **read_form(request).some("number", "price"),
     )
 
 
-@post_form("/pricing/pins")
-async def pin_card(
-    request: PageRequest,
-    caller: Caller,
-    form: Form,
-    settings: Settings,
-) -> Template | Response[str]:
+@post_form(
+    "/pricing/pins",
+    exception_handlers=again(_pins, errors.InvalidRule, errors.InvalidPayload, errors.NotFound),
+)
+async def pin_card(form: Form, writer: Writer) -> Response[str]:
     """Pin a card, or take its pin away, as the form's button says."""
-    number, price = form["number"], form["price"]
-    try:
-        marketplace_id = read_id(number)
-        if marketplace_id is None:
-            raise errors.InvalidPayload("number: must be a card's SKU")
-        async with opened(request, long=True) as session:
-            writer = writer_of(request, session)
-            if form["action"] == "unpin":
-                await writes.unpin(writer, marketplace_id)
-                return see("/pricing/pins", done=message("pin_removed"))
-            pinned = await writes.pin(writer, marketplace_id, {"price": price})
-    except (errors.InvalidRule, errors.InvalidPayload, errors.NotFound) as e:
-        given = {"number": number, "price": price, "problem": sentence(e)}
-        return await _pins(request, caller, settings, e.status, **given)
+    marketplace_id = read_id(form["number"])
+    if marketplace_id is None:
+        raise errors.InvalidPayload("number: must be a card's SKU")
+    if form["action"] == "unpin":
+        await writes.unpin(writer, marketplace_id)
+        return see("/pricing/pins", done=message("pin_removed"))
+    pinned = await writes.pin(writer, marketplace_id, {"price": form["price"]})
     return see("/pricing/pins", done=message("pinned", pinned // UNITS_PER_CENT))
 
 

@@ -4,15 +4,13 @@ that make, change and delete one.
 
 from __future__ import annotations
 
-from typing import Any
-
 from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
@@ -21,7 +19,7 @@ from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rule_tests.schemas import RuleTestShown
-from cardsync.web.forms import Form, sentence
+from cardsync.web.forms import Form, read_form
 from cardsync.web.request import opened, provide_heavy
 
 FIELDS = ("name", "search", "expectation")
@@ -38,9 +36,8 @@ async def tests_page(
 async def _shown(
     request: PageRequest,
     caller: Caller,
-    status: int = 200,
-    /,
-    **values: Any,
+    _: AsyncSession | None = None,
+    problem: errors.Problem | None = None,
 ) -> Template:
     """Show the tests; with `check`, also the verdict of each on the cards."""
     checked = None
@@ -51,28 +48,24 @@ async def _shown(
     if request.query_params.get("check"):
         now, heavy = clock.now(), provide_heavy(request.app.state)
         checked = await heavy.read(rule_tests.verdicts_now, caller, Work.PRICES_ALL, now)
-    given = dict.fromkeys(FIELDS, "") | values
     return show_part(
         request,
         caller,
         "pricing_tests.html",
-        status,
+        problem=problem,
         tests=tests,
         checked=checked,
         verdicts={verdict.id: verdict for verdict in checked.rule_tests} if checked else {},
-        **given,
+        **read_form(request).some(*FIELDS),
     )
 
 
-@post_form("/pricing/tests")
-async def make_test(request: PageRequest, caller: Caller, form: Form) -> Template | Response[str]:
-    body = form.some(*FIELDS)
-    try:
-        async with opened(request, long=True) as session:
-            await rule_tests.create(session, caller, body, clock.now())
-    except (errors.InvalidPayload, errors.InvalidQuery) as e:
-        refused = body | {"problem": sentence(e)}
-        return await _shown(request, caller, e.status, **refused)
+@post_form(
+    "/pricing/tests",
+    exception_handlers=again(_shown, errors.InvalidPayload, errors.InvalidQuery),
+)
+async def make_test(caller: Caller, form: Form, bounded: AsyncSession) -> Response[str]:
+    await rule_tests.create(bounded, caller, form.some(*FIELDS), clock.now())
     return see("/pricing/tests", done=message("test_made"), check=1)
 
 

@@ -1,25 +1,20 @@
-"""Admits a phone's request by the token in its address, and puts the caller and the link into the
-request before the body is read. The token is the one credential; cookies are ignored.
-"""
+"""Admits a phone's request by the token in its address, and reads the marks that phones send."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import msgspec
 from litestar.response import Stream
 
-from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.access.link_tokens import admitting_links
 from cardsync.platform import errors, limits
 from cardsync.sales.limits import PULL_MARKS_AT_ONCE, PULL_QUANTITY
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.pulling.phone_links import caller_with_link
 from cardsync.sales.pulling.progress import Mark
 from cardsync.sales.pulling.queue import PhoneLink
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Receive, Scope, Send
 
 NOT_KEPT = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 _ID = r"^[A-Za-z0-9_-]{8,64}$"
@@ -78,26 +73,11 @@ def marks_of(sent: SentMarks) -> list[tuple[Mark, int]]:
     ]
 
 
-def admitting_phones(app: ASGIApp) -> ASGIApp:
-    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        state = scope["litestar_app"].state
-        limited: RateLimits = state.rate_limits
-        token = str(scope["path_params"].get("token", ""))
-        try:
-            caller, link = await caller_with_link(state.database, token)
-        except (errors.PullLinkEnded, errors.AccountSuspended):
-            await limited.admit_anonymous(scope)
-            raise
-        await limited.admit_link(scope, link.id, scope["route_handler"].opt)
-        scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
-        scope["pull_link"] = link  # type: ignore[typeddict-unknown-key]
-        await app(scope, receive, send)
-
-    return admitted
+admitting_phones: Final = admitting_links(caller_with_link, "p")
 
 
 def link_of(scope: Any) -> PhoneLink:
-    return cast(PhoneLink, scope["pull_link"])
+    return cast(PhoneLink, scope["link"])
 
 
 def event_stream(events: AsyncIterator[str]) -> Stream:

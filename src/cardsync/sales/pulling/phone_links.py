@@ -1,14 +1,13 @@
 """Makes the links of phones, one a product line of a pull session or one for all of them, lists and
 revokes them, and finds the link of a token.
 
-A token is `seller-link-secret`. Only the hash of the secret is stored, so a link of one product
-line is shown once, when it is made. It ends with its session, or when a member revokes it.
+A link of one product line is shown once, when it is made. It ends with its session, or when a
+member revokes it.
 """
 
 from __future__ import annotations
 
 import base64
-import re
 import secrets
 from datetime import datetime
 from typing import Final
@@ -18,7 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import tokens
 from cardsync.access.activity import note
-from cardsync.access.caller import Caller, Identity, caller_query, read_row
+from cardsync.access.caller import Caller, caller_query
+from cardsync.access.link_tokens import opened_by
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
@@ -31,7 +31,6 @@ from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.pulling.queue import PhoneLink
 from cardsync.sales.pulling.schemas import PullLinkMade, PullLinkShown
 
-_FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 LINK_CALLER = caller_query(
     "pull_link_caller",
     "JOIN pull_link l ON l.seller_id = a.seller_id AND l.id = $2 AND l.revoked_at IS NULL"
@@ -240,20 +239,13 @@ async def caller_with_link(database: Database, token: str) -> tuple[Caller, Phon
     """Return the caller of a phone. Raises PullLinkEnded for a token that opens nothing, whatever
     the reason.
     """
-    parts = _FORM.fullmatch(token)
-    if parts is None:
+    opened = await opened_by(database, LINK_CALLER, token)
+    if opened is None:
         raise errors.PullLinkEnded
-    seller_id, link_id = int(parts[1]), int(parts[2])
-    row = await database.polled.first_row(seller_id, LINK_CALLER, link_id)
-    if row is None:
-        raise errors.PullLinkEnded
-    account, state, (session_id, product_line, secret_hash) = read_row(row)
-    if not secrets.compare_digest(bytes(secret_hash), tokens.token_hash(parts[3])):
-        raise errors.PullLinkEnded
-    if account.suspended:
+    caller, (session_id, product_line) = opened
+    if caller.account.suspended:
         raise errors.AccountSuspended
-    identity = Identity(seller_id, "link", link_id, role="staff")
-    return Caller(identity, account, state), PhoneLink(link_id, session_id, product_line)
+    return caller, PhoneLink(caller.identity.credential_id, session_id, product_line)
 
 
 async def _must_be_open(session: AsyncSession, seller_id: int, session_id: int) -> None:
