@@ -29,7 +29,7 @@ from cardsync.buying.rules.buy_rule_form import (
     read_form,
     said,
 )
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
@@ -80,18 +80,13 @@ async def choose_preset(caller: Caller, form: Form, session: AsyncSession) -> Re
     return see("/buying/rules", message("saved"))
 
 
-@post_form("/buying/tests")
-async def make_buy_test(
-    request: PageRequest,
-    caller: Caller,
-    form: Form,
-    session: AsyncSession,
-) -> Template | Response[str]:
-    try:
-        body = form.some("name", "search", "expectation")
-        await buy_rule_tests.create(session, caller, body, clock.now())
-    except (errors.InvalidPayload, errors.InvalidQuery) as e:
-        return await _list(request, caller, session, e)
+@post_form(
+    "/buying/tests",
+    exception_handlers=again(_list, errors.InvalidPayload, errors.InvalidQuery),
+)
+async def make_buy_test(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    body = form.some("name", "search", "expectation")
+    await buy_rule_tests.create(session, caller, body, clock.now())
     return see("/buying/rules", message("test_made"))
 
 
@@ -150,6 +145,7 @@ async def _rule(
         request,
         caller,
         "buy_rule.html",
+        problem.status if problem else 200,
         rule_id=rule_id,
         texts=form.texts,
         tables={
