@@ -58,7 +58,7 @@ BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
 # Takes a key or a token, but no browser session.
 BY_BEARER = {_OPTION: Callers.BEARER}
-# For a page's route: its form carries the CSRF token in a field, which
+# For the pages' routes: a form carries the CSRF token in a field, which
 # `dashboard/form_handlers.post_form` checks before it reads any other field.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import tokens
 from cardsync.access.activity import ENTRIES, Activity
-from cardsync.access.admission import BY_FORM, need_form_token, session_token
+from cardsync.access.admission import need_form_token, session_token
 from cardsync.access.caller import Caller, header
 from cardsync.platform import clock, errors
 from cardsync.prices.plans.writer import Writer
@@ -130,7 +130,7 @@ _WRITER: Final = {"writer": Provide(_provide_writer, sync_to_thread=False)}
 
 def post_form(
     path: str | list[str],
-    opt: Mapping[str, Any] = BY_FORM,
+    opt: Mapping[str, Any] | None = None,
     **given: Any,
 ) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
     """Make a function the handler of a form of the signed-in member's pages.
@@ -144,7 +144,7 @@ def post_form(
         path,
         _read,
         _WRITER,
-        opt={**BY_FORM, **opt},
+        opt=opt,
         after_request=_with_undo,
         **given,
     )

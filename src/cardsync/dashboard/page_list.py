@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar import Router
 
-from cardsync.access.admission import admitting, among_strangers
+from cardsync.access.admission import BY_FORM, admitting, among_strangers
 from cardsync.buying.buylist.buylist_settings import PATH as BUYLIST
 from cardsync.buying.buylist.visitors import admitting_visitors
 from cardsync.buying.offers.offer_links import PATH as OFFERS
@@ -154,6 +154,7 @@ pages = Router(
     ],
     middleware=[keeping_typed, admitting, framing],
     dependencies=PAGES,
+    opt=BY_FORM,
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,

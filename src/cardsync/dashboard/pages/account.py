@@ -11,7 +11,7 @@ from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sessions
-from cardsync.access.admission import BY_FORM, session_token
+from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message, together
@@ -58,7 +58,7 @@ async def _account(
     )
 
 
-@get("/account", opt=BY_FORM)
+@get("/account")
 async def account(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _account(request, caller, session)
 
@@ -84,7 +84,7 @@ async def change_account(
     return see("/account", done=done)
 
 
-@get("/account/credits", opt=BY_FORM)
+@get("/account/credits")
 async def credits_page(
     request: PageRequest,
     caller: Caller,

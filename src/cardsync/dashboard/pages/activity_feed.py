@@ -13,7 +13,6 @@ from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import OUTCOMES, RISKS
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import zone_of
@@ -46,7 +45,7 @@ OUTCOME_SHADES = {
 }
 
 
-@get("/activity", opt=BY_FORM)
+@get("/activity")
 async def activity_page(
     request: PageRequest,
     caller: Caller,

@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.catalog.condition import CODES
 from cardsync.catalog.printings import printings_of
@@ -44,7 +43,7 @@ _ROW: Final = ("condition", "printing", "price", "cost")
 _AMOUNTS: Final = ("quantity", "price", "cost")
 
 
-@get("/add-cards", opt=BY_FORM)
+@get("/add-cards")
 async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
@@ -172,7 +171,7 @@ async def delete_card(
     return see("/add-cards", message("entry_deleted"))
 
 
-@get("/add-cards/recover", opt=BY_FORM)
+@get("/add-cards/recover")
 async def recover_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     rows = await settle.pending(session, caller, clock.now())
     return show(request, caller, "recover.html", rows=rows)

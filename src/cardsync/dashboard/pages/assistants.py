@@ -9,7 +9,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.audience import PATH
 from cardsync.access.caller import Caller
 from cardsync.assistant import self_test
@@ -94,12 +93,12 @@ def _origin(request: PageRequest, settings: Settings) -> str:
     return settings.origin_for(host) if settings.is_own_name(host) else settings.origin
 
 
-@get("/settings/assistants", opt=BY_FORM)
+@get("/settings/assistants")
 async def assistants_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
     return await _page(request, caller, settings)
 
 
-@get("/settings/assistants/connect/{client:str}", opt=BY_FORM)
+@get("/settings/assistants/connect/{client:str}")
 async def connect_page(
     request: PageRequest, caller: Caller, settings: Settings, client: str
 ) -> Template:

@@ -14,7 +14,6 @@ from msgspec import to_builtins
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.collections import read_collections
 from cardsync.buying.collections.draft_effect import preview_draft
@@ -45,7 +44,7 @@ BASE_NAMES: Final = [
 ]
 
 
-@get("/buying/rules", opt=BY_FORM)
+@get("/buying/rules")
 async def buy_rules_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _list(request, caller, session)
 
@@ -96,7 +95,7 @@ async def delete_buy_test(caller: Caller, session: AsyncSession, test_id: int) -
     return see("/buying/rules", message("saved"))
 
 
-@get("/buying/rules/new", opt=BY_FORM)
+@get("/buying/rules/new")
 async def new_buy_rule_page(
     request: PageRequest,
     caller: Caller,
@@ -106,7 +105,7 @@ async def new_buy_rule_page(
     return await _rule(request, caller, session, 0, _blank())
 
 
-@get("/buying/rules/{rule_id:int}", opt=BY_FORM)
+@get("/buying/rules/{rule_id:int}")
 async def buy_rule_page(
     request: PageRequest,
     caller: Caller,

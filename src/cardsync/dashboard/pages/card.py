@@ -14,7 +14,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.ladder import fall_of, ladder_of
@@ -120,7 +119,7 @@ async def place_of(
     )
 
 
-@get("/cards/{card_id:int}", opt=BY_FORM)
+@get("/cards/{card_id:int}")
 async def card_page(
     request: PageRequest,
     caller: Caller,
@@ -355,7 +354,7 @@ async def publish_card(caller: Caller, bounded: AsyncSession, card_id: int) -> R
     return see(f"/cards/{card_id}", done=message("card_published"))
 
 
-@get("/cards/{card_id:int}/match", opt=BY_FORM)
+@get("/cards/{card_id:int}/match")
 async def match_page(
     request: PageRequest,
     caller: Caller,

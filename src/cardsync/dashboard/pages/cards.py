@@ -14,7 +14,6 @@ from litestar import MediaType, Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.ladder import Ladder, ladder_of
@@ -105,7 +104,7 @@ def read_asked(given: Mapping[str, Sequence[str]]) -> CardsRequest:
     )
 
 
-@get("/cards", opt=BY_FORM)
+@get("/cards")
 async def cards_page(request: PageRequest, caller: Caller) -> Template | Response[str]:
     by_script = "hx-request" in request.headers
     settings = provide_settings(request.app.state)
@@ -262,7 +261,7 @@ async def pinned_by(session: AsyncSession, caller: Caller, pin: ExplainedPin | N
     return name[:1].upper() + name[1:]
 
 
-@get("/cards/order", opt=BY_FORM)
+@get("/cards/order")
 async def order_of_search(request: PageRequest, caller: Caller) -> Response[bytes]:
     """Send the ids of all cards of a search in its order, by which scrolling asks for rows."""
     asked = read_asked(request.query_params.dict())
@@ -271,7 +270,7 @@ async def order_of_search(request: PageRequest, caller: Caller) -> Response[byte
     return Response(f"[{ids}]".encode(), media_type=MediaType.JSON, headers=HEADERS)
 
 
-@get("/cards/more", opt=BY_FORM)
+@get("/cards/more")
 async def more_cards(request: PageRequest, caller: Caller) -> Template:
     """Show the rows of some cards, which scrolling puts into the table, and what a form did that
     led here.
@@ -302,7 +301,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get("/cards/peek", opt=BY_FORM)
+@get("/cards/peek")
 async def peek_at_card(request: PageRequest, caller: Caller) -> Template:
     """Show one card beside the table, without the table."""
     asked = read_asked(request.query_params.dict())

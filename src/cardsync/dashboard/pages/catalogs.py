@@ -12,7 +12,6 @@ from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.catalog.overview import CatalogShown
@@ -32,7 +31,7 @@ _PIECE: Final = 1 << 20
 _BUSY: Final = ("waiting", "running")
 
 
-@get(PATH, opt=BY_FORM)
+@get(PATH)
 async def catalogs_page(request: PageRequest, caller: Caller, bounded: AsyncSession) -> Template:
     return await _shown(request, caller, bounded)
 

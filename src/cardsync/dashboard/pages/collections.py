@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.collections import choose_rows, read_collections, value_collection
@@ -53,7 +52,7 @@ COLUMN_NAMES: Final = {
 }
 
 
-@get("/buying", opt=BY_FORM)
+@get("/buying")
 async def buying_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _list(request, caller, session)
 
@@ -92,7 +91,7 @@ async def bring_file(caller: Caller, form: Form, database: Database, store: Stor
     return see(f"/buying/collections/{made.id}", message("collection_brought"))
 
 
-@get("/buying/collections/{collection_id:int}", opt=BY_FORM)
+@get("/buying/collections/{collection_id:int}")
 async def collection_page(
     request: PageRequest,
     caller: Caller,

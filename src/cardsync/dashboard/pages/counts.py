@@ -11,7 +11,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -33,7 +32,7 @@ from cardsync.web.request import opened
 SUGGESTED = 10
 
 
-@get("/counts", opt=BY_FORM)
+@get("/counts")
 async def counts_page(
     request: PageRequest, caller: Caller, bounded_snapshot: AsyncSession
 ) -> Template:
@@ -69,7 +68,7 @@ async def begin_count(caller: Caller, form: Form, session: AsyncSession) -> Resp
     return see(f"/counts/{count_id}")
 
 
-@get("/counts/{count_id:int}", opt=BY_FORM)
+@get("/counts/{count_id:int}")
 async def count_page(
     request: PageRequest,
     caller: Caller,

@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
@@ -46,7 +45,7 @@ async def _keys(
     )
 
 
-@get("/settings/keys", opt=BY_FORM)
+@get("/settings/keys")
 async def keys_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _keys(request, caller, session)
 
@@ -86,7 +85,7 @@ async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Resp
     return see("/settings/keys", message("key_revoked"))
 
 
-@get("/settings/sign-in", opt=BY_FORM)
+@get("/settings/sign-in")
 async def sign_in_ways(
     request: PageRequest,
     caller: Caller,

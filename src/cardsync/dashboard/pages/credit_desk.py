@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_reads
@@ -27,7 +26,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web.forms import Form
 
 
-@get("/buying/customers", opt=BY_FORM)
+@get("/buying/customers")
 async def buying_customers_page(
     request: PageRequest, caller: Caller, session: AsyncSession
 ) -> Template:
@@ -53,7 +52,7 @@ async def add_by_form(caller: Caller, form: Form, session: AsyncSession) -> Resp
     return see(f"/buying/customers/{made.id}", message("saved"))
 
 
-@get("/buying/customers/{customer_id:int}", opt=BY_FORM)
+@get("/buying/customers/{customer_id:int}")
 async def buying_customer_page(
     request: PageRequest, caller: Caller, session: AsyncSession, customer_id: int
 ) -> Template:
@@ -96,7 +95,7 @@ async def credit_by_form(
     return see(f"/buying/customers/{customer_id}", message("credit_entered"))
 
 
-@get("/buying/buylist", opt=BY_FORM)
+@get("/buying/buylist")
 async def buylist_page(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
 ) -> Template:

@@ -8,7 +8,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -20,7 +19,7 @@ from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 
-@get("/customers/{key:str}", opt=BY_FORM)
+@get("/customers/{key:str}")
 async def customer_page(request: PageRequest, caller: Caller, key: str) -> Template:
     async with reading(request) as reads:
         customer = await one_customer.read_customer(reads, caller, key)

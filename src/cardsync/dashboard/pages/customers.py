@@ -7,7 +7,6 @@ from decimal import Decimal
 from litestar import get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.sales.orders.customer_list import customers
@@ -15,7 +14,7 @@ from cardsync.sales.orders.order_filter import read_page
 from cardsync.web.request import reading
 
 
-@get("/customers", opt=BY_FORM)
+@get("/customers")
 async def customers_page(request: PageRequest, caller: Caller) -> Template:
     paging = read_page(request.query_params.dict())
     async with reading(request) as reads:

@@ -8,7 +8,6 @@ from litestar import get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.agents.sync import past_cycles
 from cardsync.agents.sync.cycles_schemas import cycle_body
@@ -19,7 +18,7 @@ from cardsync.shop.today import sync_result
 from cardsync.web.request import reading
 
 
-@get("/sync/cycles", opt=BY_FORM)
+@get("/sync/cycles")
 async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     paging = paging_of(request, limits.CYCLES_PER_PAGE)
     found = await past_cycles.page_of_cycles(session, caller, paging)
@@ -33,7 +32,7 @@ async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSessio
     )
 
 
-@get("/sync/cycles/{cycle_id:int}", opt=BY_FORM)
+@get("/sync/cycles/{cycle_id:int}")
 async def cycle_page(
     request: PageRequest, caller: Caller, session: AsyncSession, cycle_id: int
 ) -> Template:
@@ -42,7 +41,7 @@ async def cycle_page(
     return show(request, caller, "cycle.html", cycle=cycle_body(row, pictures.get(cycle_id, [])))
 
 
-@get("/sync/result", opt=BY_FORM)
+@get("/sync/result")
 async def result_page(request: PageRequest, caller: Caller) -> Template:
     """Show the result of a sync, by default the last one."""
     now = clock.now()

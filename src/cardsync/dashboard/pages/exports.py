@@ -8,7 +8,6 @@ from typing import cast
 from litestar import Response, get
 from litestar.response import Stream
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.activity_feed import wanted_of
@@ -27,7 +26,7 @@ def _file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
     return cast("Response[bytes]", answer)
 
 
-@get("/orders/export.csv", opt=BY_FORM)
+@get("/orders/export.csv")
 async def export_orders(
     request: PageRequest,
     caller: Caller,
@@ -37,17 +36,17 @@ async def export_orders(
     return _file(await orders_as_csv(heavy, caller, wanted), "orders")
 
 
-@get("/customers/export.csv", opt=BY_FORM)
+@get("/customers/export.csv")
 async def export_customers(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     return _file(await customers_as_csv(heavy, caller), "customers")
 
 
-@get("/lists/export.csv", opt=BY_FORM)
+@get("/lists/export.csv")
 async def export_lists(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     return _file(await lists_as_csv(heavy, caller), "lists")
 
 
-@get("/activity/export.csv", opt=BY_FORM)
+@get("/activity/export.csv")
 async def export_activity(
     request: PageRequest,
     caller: Caller,
@@ -58,7 +57,7 @@ async def export_activity(
     return _file(await activity_as_csv(heavy, caller, wanted), "activity")
 
 
-@get("/pricing/runs/export.csv", opt=BY_FORM)
+@get("/pricing/runs/export.csv")
 async def export_runs(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     return _file(await runs_as_csv(heavy, caller), "price_runs")
 

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from litestar import get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.goals import PALETTE, goals_for
 from cardsync.dashboard.goals import found as goals_of
@@ -54,7 +53,7 @@ class Kind(NamedTuple):
     all_of_them: str = ""
 
 
-@get("/find", opt=BY_FORM)
+@get("/find")
 async def find_page(request: PageRequest, caller: Caller) -> Template:
     """Show the results for the words; `part` restricts them to one of PARTS, so that the palette
     shows each as it arrives.
@@ -67,7 +66,7 @@ async def find_page(request: PageRequest, caller: Caller) -> Template:
     return show(request, caller, "found.html" if part else "find.html", words=words, kinds=kinds)
 
 
-@get(PALETTE, opt=BY_FORM)
+@get(PALETTE)
 async def palette_pages(request: PageRequest, caller: Caller) -> Template:
     """Show the palette's fixed entries: it requests them when it is opened first, and the browser
     caches them.

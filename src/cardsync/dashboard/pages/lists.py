@@ -6,7 +6,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
@@ -19,7 +18,7 @@ from cardsync.web.forms import Form, read_form, sentence
 from cardsync.web.request import reading
 
 
-@get("/lists", opt=BY_FORM)
+@get("/lists")
 async def lists_page(request: PageRequest, caller: Caller) -> Template:
     return await _shown(request, caller)
 

@@ -11,7 +11,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
@@ -105,7 +104,7 @@ async def _page(
     )
 
 
-@get("/network", opt=BY_FORM)
+@get("/network")
 async def network_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _page(request, caller, session)
 

@@ -10,7 +10,7 @@ from litestar import route
 from litestar.enums import HttpMethod
 from litestar.exceptions import NotFoundException
 
-from cardsync.access.admission import BY_FORM, admitting, session_token
+from cardsync.access.admission import admitting, session_token
 from cardsync.access.caller import header
 from cardsync.dashboard.frame import framing
 from cardsync.platform import errors
@@ -34,6 +34,6 @@ def admitting_browsers(app: ASGIApp) -> ASGIApp:
     return admitted
 
 
-@route("/{address:path}", http_method=list(HttpMethod), opt=BY_FORM, status_code=200)
+@route("/{address:path}", http_method=list(HttpMethod), status_code=200)
 async def no_page(address: str) -> None:
     raise errors.NotFound("we can't find that page")

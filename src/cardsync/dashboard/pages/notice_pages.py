@@ -9,7 +9,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -30,7 +29,7 @@ WAY_NAMES: Final[dict[Way, str]] = {
 _WAY: Final = "way:"
 
 
-@get(SETTINGS, opt=BY_FORM)
+@get(SETTINGS)
 async def notices_page(
     request: PageRequest,
     caller: Caller,

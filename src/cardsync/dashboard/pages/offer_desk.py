@@ -13,7 +13,6 @@ from litestar.response import Template
 from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
 from cardsync.buying.limits import OFFER_DAYS_USUAL
@@ -39,7 +38,7 @@ LINES_SHOWN: Final = 200
 _TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
 
 
-@get("/buying/offers/{offer_id:int}", opt=BY_FORM)
+@get("/buying/offers/{offer_id:int}")
 async def offer_page(
     request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
 ) -> Template | Response[str]:
@@ -293,7 +292,7 @@ async def stock_by_form(
     return see("/add-cards", message("offer_stocked"), status="draft")
 
 
-@get("/print/offers/{offer_id:int}", opt=BY_FORM)
+@get("/print/offers/{offer_id:int}")
 async def offer_sheet(
     request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
 ) -> Template:

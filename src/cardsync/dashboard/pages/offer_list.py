@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers import offer_drafts, offer_reads
@@ -40,7 +39,7 @@ CHIPS: Final = {
 _ROW: Final = ("condition", "printing", "cash_each", "credit_each")
 
 
-@get("/buying/offers", opt=BY_FORM)
+@get("/buying/offers")
 async def offers_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     query = request.query_params
     wanted: Any = query.get("status", "")
@@ -59,7 +58,7 @@ async def offers_page(request: PageRequest, caller: Caller, session: AsyncSessio
     )
 
 
-@get("/buying/offers/new", opt=BY_FORM)
+@get("/buying/offers/new")
 async def new_offer_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return show(request, caller, "offer_new.html", **await found_cards(request, caller, session))
 

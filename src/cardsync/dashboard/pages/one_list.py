@@ -7,7 +7,6 @@ from __future__ import annotations
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -25,7 +24,7 @@ from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 
-@get("/lists/{list_id:int}", opt=BY_FORM)
+@get("/lists/{list_id:int}")
 async def list_page(
     request: PageRequest, caller: Caller, settings: Settings, list_id: int
 ) -> Template:
@@ -48,7 +47,7 @@ async def list_page(
     )
 
 
-@get("/lists/{list_id:int}/add", opt=BY_FORM)
+@get("/lists/{list_id:int}/add")
 async def add_page(
     request: PageRequest, caller: Caller, settings: Settings, list_id: int
 ) -> Template:

@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS
 from cardsync.dashboard.form_handlers import post_form
@@ -25,7 +24,7 @@ from cardsync.web.forms import Form
 _SWITCHES: Final = ("suspended", "past_due")
 
 
-@get("/operator", opt=BY_FORM)
+@get("/operator")
 async def sellers_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     given = request.query_params.dict()
     paging = paging_of(request, OPERATOR_SELLERS)
@@ -40,7 +39,7 @@ async def sellers_page(request: PageRequest, caller: Caller, session: AsyncSessi
     )
 
 
-@get("/operator/sellers/{seller_id:int}", opt=BY_FORM)
+@get("/operator/sellers/{seller_id:int}")
 async def seller_page(
     request: PageRequest,
     caller: Caller,
@@ -80,7 +79,7 @@ async def change_seller(
     return see(f"/operator/sellers/{seller_id}", done=done)
 
 
-@get("/operator/installation", opt=BY_FORM)
+@get("/operator/installation")
 async def installation_page(
     request: PageRequest,
     caller: Caller,

@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import CONFIRM, post_form
 from cardsync.dashboard.messages import message
@@ -42,7 +41,7 @@ MARKS: dict[str, Mark] = {
 }
 
 
-@get("/orders/{order_id:int}", opt=BY_FORM)
+@get("/orders/{order_id:int}")
 async def order_page(
     request: PageRequest,
     caller: Caller,
@@ -117,7 +116,7 @@ async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession)
     return back_to(back, said)
 
 
-@get("/orders/ship", opt=BY_FORM)
+@get("/orders/ship")
 async def orders_with_missing_cards(
     request: PageRequest, caller: Caller, snapshot: AsyncSession
 ) -> Template:

@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 from litestar import get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, games_of, show, url
 from cardsync.platform import clock, errors, limits
@@ -55,7 +54,7 @@ def _wanted(request: PageRequest) -> OrderFilter:
     return replace(wanted, items_per_order=_NAMED)
 
 
-@get("/orders", opt=BY_FORM)
+@get("/orders")
 async def orders_page(request: PageRequest, caller: Caller) -> Template:
     wanted = _wanted(request)
     async with reading(request) as reads:
@@ -88,7 +87,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get("/orders/peek", opt=BY_FORM)
+@get("/orders/peek")
 async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
     """Show one order beside the table, without the table."""
     wanted = _wanted(request)

@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -134,7 +133,7 @@ def moved(ids: Sequence[int], place: int, to: int) -> str:
     return ",".join(map(str, order))
 
 
-@get("/pricing", opt=BY_FORM)
+@get("/pricing")
 async def pricing_page(
     request: PageRequest,
     caller: Caller,
@@ -220,7 +219,7 @@ def copy_of(rule: Rule) -> dict[str, Any]:
     return body | {"name": f"Copy of {rule.name}"[:RULE_NAME_CHARACTERS], "state": "draft"}
 
 
-@get("/pricing/presets", opt=BY_FORM)
+@get("/pricing/presets")
 async def presets_page(
     request: PageRequest,
     caller: Caller,

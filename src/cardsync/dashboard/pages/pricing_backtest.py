@@ -7,7 +7,6 @@ from datetime import timedelta
 from litestar import get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.dashboard.pages.pricing import show_part
@@ -28,7 +27,7 @@ from cardsync.web.request import opened, reading
 DAYS = 30
 
 
-@get("/pricing/backtest", opt=BY_FORM | BACKTEST)
+@get("/pricing/backtest", opt=BACKTEST)
 async def backtest_page(
     request: PageRequest,
     caller: Caller,

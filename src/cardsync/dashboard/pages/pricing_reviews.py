@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.dashboard.form_handlers import post_form
@@ -59,7 +58,7 @@ def after_fees(
     return Decimal(left) / WHOLE_BP / UNITS_PER_DOLLAR - beside.cost
 
 
-@get(PATH, opt=BY_FORM)
+@get(PATH)
 async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     """Show what waits: the prices that move the most money first."""
     paging = paging_of(request, PER_PAGE)

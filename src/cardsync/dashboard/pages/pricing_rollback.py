@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import Reader, zone_of
@@ -59,7 +58,7 @@ def scope_of(caller: Caller, scope: str, value: str) -> dict[str, Any]:
     return {scope: number}
 
 
-@get("/pricing/rollback", opt=BY_FORM)
+@get("/pricing/rollback")
 async def rollback_page(
     request: PageRequest,
     caller: Caller,
@@ -132,7 +131,7 @@ async def ask_rollback(
     return see(f"/pricing/rollback/{asked.rollback.id}", done=message("rollback_asked"))
 
 
-@get("/pricing/rollback/{rollback_id:int}", opt=BY_FORM)
+@get("/pricing/rollback/{rollback_id:int}")
 async def one_rollback(
     request: PageRequest,
     caller: Caller,

@@ -12,7 +12,6 @@ import msgspec
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.bars import histogram
 from cardsync.dashboard.form_handlers import post_form, writer_of
@@ -229,7 +228,7 @@ def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> ShownR
     )
 
 
-@get(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM)
+@get(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"])
 async def rule_page(
     request: PageRequest,
     caller: Caller,

@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -39,13 +38,13 @@ CAUSES: Final[dict[RunTrigger, str]] = {
 }
 
 
-@get("/pricing/runs", opt=BY_FORM)
+@get("/pricing/runs")
 async def runs_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     runs = [run_body(run) for run in await newest_runs(session, caller)]
     return show_part(request, caller, "pricing_runs.html", runs=runs, causes=CAUSES)
 
 
-@get("/pricing/runs/{run_id:int}", opt=BY_FORM)
+@get("/pricing/runs/{run_id:int}")
 async def run_page(
     request: PageRequest,
     caller: Caller,

@@ -12,7 +12,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.formats import zone_of
@@ -206,7 +205,7 @@ def wait_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> Wait | Non
     return Wait(starts, ends, min(max(2 + part, 34), 64), 98)
 
 
-@get("/pricing/sales", opt=BY_FORM)
+@get("/pricing/sales")
 async def sales_page(
     request: PageRequest,
     caller: Caller,
@@ -278,7 +277,7 @@ def _beside(
     }
 
 
-@get(["/pricing/sales/new", "/pricing/sales/{sale_id:int}"], opt=BY_FORM)
+@get(["/pricing/sales/new", "/pricing/sales/{sale_id:int}"])
 async def promotion_page(
     request: PageRequest,
     caller: Caller,

@@ -11,7 +11,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form, writer_of
 from cardsync.dashboard.messages import message
@@ -138,7 +137,7 @@ def _shown(
     )
 
 
-@get("/pricing/settings", opt=BY_FORM)
+@get("/pricing/settings")
 async def settings_page(request: PageRequest, caller: Caller) -> Template:
     return _shown(request, caller, await _current(request, caller))
 
@@ -193,7 +192,7 @@ async def save_settings(
     return see("/pricing/settings", done=message("saved" if body else "same"))
 
 
-@get("/pricing/pins", opt=BY_FORM)
+@get("/pricing/pins")
 async def pins_page(request: PageRequest, caller: Caller) -> Template:
     return await _pins(request, caller)
 

@@ -8,7 +8,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
@@ -25,7 +24,7 @@ from cardsync.web.request import opened, provide_heavy
 FIELDS = ("name", "search", "expectation")
 
 
-@get("/pricing/tests", opt=BY_FORM)
+@get("/pricing/tests")
 async def tests_page(
     request: PageRequest,
     caller: Caller,

@@ -15,7 +15,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
 from cardsync.dashboard.form_handlers import post_form
@@ -116,7 +115,7 @@ def code_of(address: str) -> str:
     )
 
 
-@get("/print", opt=BY_FORM)
+@get("/print")
 async def print_page(request: PageRequest, caller: Caller) -> Template:
     asked = request.query_params.dict()
     given = {name: texts[-1] for name, texts in asked.items()}
@@ -135,13 +134,13 @@ async def print_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get("/print/sheets/{key:str}", opt=BY_FORM)
+@get("/print/sheets/{key:str}")
 async def sheet_style(key: str) -> Response[str]:
     """Answer the style that prints a sheet in millimetres."""
     return Response(style_of(sheet_of(key)), media_type="text/css", headers=HEADERS)
 
 
-@get("/print/labels", opt=BY_FORM)
+@get("/print/labels")
 async def labels_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
     given = request.query_params.dict()
     wanted = wanted_of(given)
@@ -201,7 +200,7 @@ def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
     return [Label(f"Box {box}", [], f"{origin}{box_page(box)}") for box in boxes]
 
 
-@get("/print/restock", opt=BY_FORM)
+@get("/print/restock")
 async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
     """Show the copies of refunded orders in the order of the way."""
     paging = Paging(1, limits.RETURNS_PER_PAGE_MOST)
@@ -221,12 +220,12 @@ class Slip(NamedTuple):
     priced: bool
 
 
-@get("/print/orders/{order_id:int}", opt=BY_FORM)
+@get("/print/orders/{order_id:int}")
 async def packing_slip(request: PageRequest, caller: Caller, order_id: int) -> Template:
     return await _slips(request, caller, [order_id])
 
 
-@get("/print/slips", opt=BY_FORM)
+@get("/print/slips")
 async def packing_slips(request: PageRequest, caller: Caller) -> Template:
     """Show the slips of several orders, each on a page of its own."""
     ids = ids_of(request.query_params.getall("order", []))
@@ -268,7 +267,7 @@ async def _slips(request: PageRequest, caller: Caller, ids: Sequence[int]) -> Te
     )
 
 
-@get("/print/pulls/{session_id:int}", opt=BY_FORM)
+@get("/print/pulls/{session_id:int}")
 async def pull_sheet(
     request: PageRequest,
     caller: Caller,

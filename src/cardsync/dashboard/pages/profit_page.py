@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, cast
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.rules.buy_rule_sets import all_buy_rules
@@ -88,7 +87,7 @@ def span_shown(period: str, today: date, first: date | None, last: date | None) 
     return Span(since, until, since - days, until - days)
 
 
-@get("/profit", opt=BY_FORM)
+@get("/profit")
 async def profit_page(request: PageRequest, caller: Caller) -> Template:
     given = {name: values[-1] for name, values in request.query_params.dict().items()}
     by = given.get("by") or ""

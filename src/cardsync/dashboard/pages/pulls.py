@@ -14,7 +14,6 @@ from litestar import Response, get
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
 from cardsync.dashboard.form_handlers import post_form
@@ -48,7 +47,7 @@ ENDS = {"complete": "completed", "cancel": "cancelled"}
 FILTERS = ("search", "date_from", "date_to", "product_line", "shipping_type")
 
 
-@get("/pulls", opt=BY_FORM)
+@get("/pulls")
 async def pulls_page(request: PageRequest, caller: Caller) -> Template:
     query = {name: value for name, value in request.query_params.items() if name in FILTERS}
     given = {name: [value] for name, value in query.items() if value}
@@ -115,7 +114,7 @@ def message_about(card: MissingCard, shop: str) -> str:
     return "\n".join(words).strip()
 
 
-@get("/pulls/{session_id:int}", opt=BY_FORM)
+@get("/pulls/{session_id:int}")
 async def pull_page(
     request: PageRequest,
     caller: Caller,
@@ -264,7 +263,7 @@ async def revoke_phone_link(
     return see(f"/pulls/{session_id}", done=message("link_revoked"))
 
 
-@get("/pulls/{session_id:int}/changes", opt=BY_FORM)
+@get("/pulls/{session_id:int}/changes")
 async def pull_changes(request: PageRequest, caller: Caller, session_id: int) -> Stream:
     """Server-sent events of one session, until it ends."""
     streams: PullStreams = request.app.state.pull_streams

@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.dashboard.form_handlers import post_form
@@ -52,7 +51,7 @@ VERDICTS: Final = {
 }
 
 
-@get(PATH, opt=BY_FORM)
+@get(PATH)
 async def queue_page(request: PageRequest, caller: Caller) -> Template:
     """Show what waits, those first that may bring the most."""
     async with reading(request) as reads:
@@ -78,7 +77,7 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get(f"{PATH}/accept", opt=BY_FORM)
+@get(f"{PATH}/accept")
 async def old_address() -> Response[str]:
     """Suggestions were once approved on a page of their own."""
     return see(PATH)
@@ -144,7 +143,7 @@ async def _decided(
         return True
 
 
-@get(f"{PATH}/outcomes", opt=BY_FORM)
+@get(f"{PATH}/outcomes")
 async def outcomes_page(
     request: PageRequest,
     caller: Caller,

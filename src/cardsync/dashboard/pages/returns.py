@@ -10,7 +10,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
@@ -43,7 +42,7 @@ class DeskRequest(NamedTuple):
         return self.state in ("restocked", "not_back")
 
 
-@get("/returns", opt=BY_FORM)
+@get("/returns")
 async def desk_page(request: PageRequest, caller: Caller) -> Template:
     """Show the desk; printed, it is the sheet for putting copies back."""
     given = request.query_params.dict()

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, cast
 from litestar import get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.bars import bars_of
 from cardsync.dashboard.shell import PageRequest, reader_of, show
@@ -66,7 +65,7 @@ def day_of(given: Mapping[str, str], name: str) -> date | None:
         raise errors.InvalidPayload(f"{name}: must be a day like 2026-07-31") from e
 
 
-@get("/sales", opt=BY_FORM)
+@get("/sales")
 async def sales_page(request: PageRequest, caller: Caller) -> Template:
     given = {name: values[-1] for name, values in request.query_params.dict().items()}
     by = given.get("by") or "month"

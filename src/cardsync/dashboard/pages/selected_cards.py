@@ -11,7 +11,6 @@ from litestar import Response, get
 from litestar.response import Stream
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
@@ -194,7 +193,7 @@ async def export_selected(form: Form) -> Response[str]:
     return see("/cards/export.csv", **_query_of(selected(form)))
 
 
-@get("/cards/export.csv", opt=BY_FORM)
+@get("/cards/export.csv")
 async def export_cards(
     request: PageRequest,
     caller: Caller,

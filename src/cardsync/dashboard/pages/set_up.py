@@ -19,7 +19,6 @@ from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.agents.releases.own_sync_app import address
 from cardsync.agents.seller_state.state import lease_is_live
@@ -149,7 +148,6 @@ async def _parts(file: UploadFile) -> AsyncIterator[bytes]:
 
 @get(
     ["/set-up/prices", "/set-up/uploads/{upload_id:int}", "/set-up/presets", "/set-up/agent"],
-    opt=BY_FORM,
 )
 async def steps_page(
     request: PageRequest,

@@ -14,7 +14,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS
 from cardsync.agents.sync import manual_request as sync_request
@@ -88,7 +87,7 @@ def tabs_of(caller: Caller) -> list[tuple[str, str]]:
     return [(path, name) for path, name, owners in TABS if owner or not owners]
 
 
-@get("/settings", opt=BY_FORM)
+@get("/settings")
 async def settings_page(caller: Caller) -> Response[str]:
     return see("/settings/shop" if caller.role == "owner" else "/settings/appearance")
 
@@ -126,7 +125,7 @@ def _section(
     )
 
 
-@get(["/settings/shop", "/settings/sync"], opt=BY_FORM)
+@get(["/settings/shop", "/settings/sync"])
 async def section_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     section = request.url.path.rpartition("/")[2]
     account = await account_settings.account_of(session, caller)
@@ -223,7 +222,7 @@ async def _people(
     )
 
 
-@get("/settings/people", opt=BY_FORM)
+@get("/settings/people")
 async def people_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _people(request, caller, session)
 
@@ -291,7 +290,7 @@ async def _data(
     )
 
 
-@get("/settings/data", opt=BY_FORM)
+@get("/settings/data")
 async def data_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _data(request, caller, session)
 
@@ -319,7 +318,7 @@ async def keep_account(
     return see("/settings/data", message("account_stays"))
 
 
-@get("/settings/appearance", opt=BY_FORM)
+@get("/settings/appearance")
 async def appearance_page(request: PageRequest, caller: Caller) -> Template:
     return _show(request, caller, "settings_appearance.html")
 

@@ -8,7 +8,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
@@ -31,7 +30,7 @@ from cardsync.web.request import reading
 COUNTS_OF_BOX = 10
 
 
-@get("/shelves", opt=BY_FORM)
+@get("/shelves")
 async def shelves_page(
     request: PageRequest,
     caller: Caller,
@@ -46,13 +45,13 @@ async def shelves_page(
     )
 
 
-@get("/shelves/box", opt=BY_FORM)
+@get("/shelves/box")
 async def find_box(request: PageRequest) -> Response[str]:
     """Send the browser to the box that was typed."""
     return see(box_page(checked_box(Form(request.query_params.dict())["box"])))
 
 
-@get("/shelves/{box:str}", opt=BY_FORM)
+@get("/shelves/{box:str}")
 async def shelf_page(
     request: PageRequest,
     caller: Caller,
@@ -74,7 +73,7 @@ async def shelf_page(
     )
 
 
-@get("/shelves/put", opt=BY_FORM)
+@get("/shelves/put")
 async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
     """Show the desk for putting away: a place, then one card after the other."""
     given = request.query_params.dict()
@@ -141,7 +140,7 @@ async def rename_box(caller: Caller, form: Form, session: AsyncSession, box: str
     return see(box_page(renamed.box), done=message("box_renamed"))
 
 
-@get("/shelves/{box:str}/{slot:str}", opt=BY_FORM)
+@get("/shelves/{box:str}/{slot:str}")
 async def find_place(box: str, slot: str) -> Response[str]:
     """Send the browser from a place, as 3/12, to its box; no label has a slash."""
     return see(box_page(read_place(f"{box}/{slot}").box))

@@ -10,7 +10,6 @@ from decimal import Decimal
 from litestar import get
 from litestar.response import Template
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.platform import clock, errors
@@ -40,7 +39,7 @@ def _picture(product_line: str, rarity: str) -> dict[str, str]:
     }
 
 
-@get("/styleguide", opt=BY_FORM)
+@get("/styleguide")
 async def styleguide(request: PageRequest, caller: Caller, settings: Settings) -> Template:
     if not settings.development_pages:
         raise errors.NotFound("the style guide is served in development only")

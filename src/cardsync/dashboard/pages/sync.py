@@ -15,7 +15,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.agents.agentwork import tasks
@@ -159,7 +158,7 @@ async def steering(
     }
 
 
-@get("/sync", opt=BY_FORM)
+@get("/sync")
 async def sync_page(
     request: PageRequest,
     caller: Caller,
@@ -271,7 +270,7 @@ async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Res
     return see("/sync", message("task_made" if made else "task_waits"))
 
 
-@get("/sync/prices", opt=BY_FORM)
+@get("/sync/prices")
 async def prices_page(
     request: PageRequest, caller: Caller, session: AsyncSession, heavy: HeavyWork
 ) -> Template:
@@ -299,7 +298,7 @@ async def price_file_now(
     return found, [EMPTY[name] for name in why.split(",") if name]
 
 
-@get("/sync/prices.csv", opt=BY_FORM)
+@get("/sync/prices.csv")
 async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     caller.must_be_owner()
     updates = await fresh_file(heavy, caller, clock.now())
@@ -321,7 +320,7 @@ async def approve(
     return see("/sync", message("upload_approved" if given else "upload_unapproved"))
 
 
-@get("/sync/state", opt=BY_FORM)
+@get("/sync/state")
 async def sync_state(request: PageRequest, caller: Caller) -> Template:
     """Show the state that every page's header has, for a page that stays open."""
     return show(request, caller, "sync_state.html")

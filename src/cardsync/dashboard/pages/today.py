@@ -14,7 +14,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.agents.sync import cancel
@@ -66,12 +65,12 @@ ICONS = {
 RUNNING = ("collecting", "queued", "importing", "repricing")
 
 
-@get("/", opt=BY_FORM)
+@get("/")
 async def home(caller: Caller) -> Response[str]:
     return see("/today")
 
 
-@get("/today", opt=BY_FORM)
+@get("/today")
 async def today_page(
     request: PageRequest,
     caller: Caller,

@@ -11,7 +11,6 @@ from litestar.background_tasks import BackgroundTask
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.dashboard.form_handlers import AROUND_BYTES, again, post_form
@@ -33,7 +32,7 @@ MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES
 UNDER_WAY: Final = ("queued", "processing")
 
 
-@get("/sync/uploads", opt=BY_FORM)
+@get("/sync/uploads")
 async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     paging = paging_of(request, limits.UPLOADS_PER_PAGE)
     found = await correct_rows.page_of_uploads(session, caller, paging)
@@ -46,7 +45,7 @@ async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSessi
     )
 
 
-@get("/sync/uploads/{upload_id:int}", opt=BY_FORM)
+@get("/sync/uploads/{upload_id:int}")
 async def upload_page(
     request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
 ) -> Template:
@@ -92,7 +91,7 @@ async def settle_review(
     return back_to(form["back"] or f"/sync/uploads/{upload_id}", message(f"upload_{word}"))
 
 
-@get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
+@get("/sync/uploads/{upload_id:int}/rejected.csv")
 async def rejected_rows(caller: Caller, heavy: HeavyWork, upload_id: int) -> Stream:
     parts = await correct_rows.rejected(heavy, caller, upload_id)
     headers = HEADERS | as_csv.headers(f"rejected-{upload_id}")

@@ -11,7 +11,6 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
@@ -64,7 +63,7 @@ def _show(
     return show(request, caller, template, status, tabs=tabs, labels=_LABELS, **values)
 
 
-@get(PATH, opt=BY_FORM)
+@get(PATH)
 async def webhooks_page(
     request: PageRequest,
     caller: Caller,
@@ -111,7 +110,7 @@ async def _one(
     )
 
 
-@get(PATH + "/{webhook_id:int}", opt=BY_FORM)
+@get(PATH + "/{webhook_id:int}")
 async def webhook_page(
     request: PageRequest,
     caller: Caller,
