@@ -1,5 +1,5 @@
 """Finds what a link opens by the token in its address, `seller-thing-secret`, and admits its
-requests: the token is the one credential, and cookies are ignored. Only the secret's hash is stored.
+requests. The token is the one credential; cookies are ignored. Only the secret's hash is stored.
 """
 
 from __future__ import annotations

@@ -44,9 +44,7 @@ _PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a form. Each has its last value; a missing field is empty. `file` is the file of
-    a form with one.
-    """
+    """The fields of a form, and its file. Each field has its last value; a missing one is empty."""
 
     sent: Mapping[str, list[str]]
     file: UploadFile | None = None

@@ -112,7 +112,7 @@ async def go_back_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
 
 
 async def _installer(request: PageRequest, _: object) -> None:
-    """Nobody else's half a gigabyte is received first."""
+    """Refuse everybody else before half a gigabyte is received. Raises OperatorRequired."""
     caller = provide_caller(request)
     async with opened(request) as session:
         await catalog_installs.need_installer(session, caller)
