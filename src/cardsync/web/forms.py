@@ -119,7 +119,7 @@ def _of_field(name: str, why: str) -> str:
 
 
 async def sent_form(request: AnyRequest) -> Form:
-    """Return the form of a request, without checking its token. Raises BadRequest, InvalidPayload."""
+    """Return a request's form without checking its token. Raises BadRequest, InvalidPayload."""
     file = None
     if media_type(request.headers) == "multipart/form-data":
         sent = await request.form()
