@@ -3,6 +3,7 @@ back, the end of its price tasks.
 """
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -45,7 +46,7 @@ ACCOUNTS = st.fixed_dictionaries(
 
 
 def allowed(**differs):
-    return entitlements(**(OPEN | differs), now=NOW)
+    return entitlements(SimpleNamespace(**(OPEN | differs)), NOW)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def test_what_the_heartbeat_tells_of(due, price_due, price_tasks, tells, loses):
 
 @given(account=ACCOUNTS)
 def test_no_unpaid_account_ever_pushes_and_a_paid_one_is_as_stored(account):
-    found = entitlements(**account, now=NOW)
+    found = entitlements(SimpleNamespace(**account), NOW)
     stored = account["sync_mode"], account["upload_approved"]
     assert (found.sync_mode, found.upload_approved) == (
         stored if found.paid else ("read_only", False)
@@ -157,7 +158,7 @@ def test_no_unpaid_account_ever_pushes_and_a_paid_one_is_as_stored(account):
 
 @given(account=ACCOUNTS)
 def test_price_tasks_are_cancelled_exactly_where_the_account_is_held_read_only(account):
-    found = entitlements(**account, now=NOW)
+    found = entitlements(SimpleNamespace(**account), NOW)
     assert (found.price_tasks == "cancelled") is (found.sync_mode == "read_only")
     if found.price_tasks == "advertised":
         assert not found.holds
@@ -167,6 +168,7 @@ def test_price_tasks_are_cancelled_exactly_where_the_account_is_held_read_only(a
 @given(account=ACCOUNTS)
 def test_past_due_never_changes_the_mode(account):
     modes = {
-        entitlements(**(account | {"past_due": due}), now=NOW).sync_mode for due in (True, False)
+        entitlements(SimpleNamespace(**account | {"past_due": due}), NOW).sync_mode
+        for due in (True, False)
     }
     assert len(modes) == 1

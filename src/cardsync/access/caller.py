@@ -213,18 +213,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.member_id
 
     def entitlements(self, now: datetime) -> Entitlements:
-        account = self.account
-        return entitlements(
-            plan=account.plan,
-            trial_ends_at=account.trial_ends_at,
-            sync_mode=account.sync_mode,
-            upload_approved=account.upload_approved,
-            past_due=account.past_due,
-            write_consent=account.write_consent,
-            automatic_pricing_paused=account.automatic_pricing_paused,
-            suspended=account.suspended,
-            now=now,
-        )
+        return entitlements(self.account, now)
 
 
 _STATE_BEGINS = len(CallerAccount.__struct_fields__)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 SYNC_MODES = ("full", "read_only")
 PriceTasks = Literal["advertised", "queued", "cancelled"]
@@ -36,35 +36,45 @@ def is_paid(plan: str, trial_ends_at: datetime | None, now: datetime) -> bool:
     return plan in ("paid", "complimentary", "founder")
 
 
-def entitlements(
-    *,
-    plan: str,
-    trial_ends_at: datetime | None,
-    sync_mode: str,
-    upload_approved: bool,
-    past_due: bool,
-    write_consent: bool,
-    automatic_pricing_paused: bool,
-    suspended: bool,
-    now: datetime,
-) -> Entitlements:
+class Switches(Protocol):
+    """The fields of an account that decide its rights."""
+
+    @property
+    def plan(self) -> str: ...
+    @property
+    def trial_ends_at(self) -> datetime | None: ...
+    @property
+    def sync_mode(self) -> str: ...
+    @property
+    def upload_approved(self) -> bool: ...
+    @property
+    def past_due(self) -> bool: ...
+    @property
+    def write_consent(self) -> bool: ...
+    @property
+    def automatic_pricing_paused(self) -> bool: ...
+    @property
+    def suspended(self) -> bool: ...
+
+
+def entitlements(account: Switches, now: datetime) -> Entitlements:
     """Return the rights of an account. Requests of a suspended account were refused before; for
     work without a request, a suspension changes only the price tasks.
     """
-    paid = is_paid(plan, trial_ends_at, now)
-    mode = sync_mode if paid else "read_only"
+    paid = is_paid(account.plan, account.trial_ends_at, now)
+    mode = account.sync_mode if paid else "read_only"
     reasons = {
         "not_entitled": not paid,
-        "consent_missing": not write_consent,
-        "past_due": past_due,
-        "automatic_pricing_paused": automatic_pricing_paused,
+        "consent_missing": not account.write_consent,
+        "past_due": account.past_due,
+        "automatic_pricing_paused": account.automatic_pricing_paused,
     }
     holds = tuple(reason for reason, applies in reasons.items() if applies)
-    price_tasks: PriceTasks = "queued" if holds or suspended else "advertised"
+    price_tasks: PriceTasks = "queued" if holds or account.suspended else "advertised"
     return Entitlements(
         paid,
         mode,
-        upload_approved and paid,
+        account.upload_approved and paid,
         holds,
         "cancelled" if mode == "read_only" else price_tasks,
     )

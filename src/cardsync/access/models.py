@@ -160,17 +160,7 @@ class Account(SettingsOfAccount, Base):
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
     def entitlements(self, now: datetime) -> Entitlements:
-        return entitlements(
-            plan=self.plan,
-            trial_ends_at=self.trial_ends_at,
-            sync_mode=self.sync_mode,
-            upload_approved=self.upload_approved,
-            past_due=self.past_due,
-            write_consent=self.write_consent,
-            automatic_pricing_paused=self.automatic_pricing_paused,
-            suspended=self.suspended,
-            now=now,
-        )
+        return entitlements(self, now)
 
 
 SETTINGS: Final = settings_of(Account.__mapper__.columns)
