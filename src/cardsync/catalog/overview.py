@@ -34,8 +34,8 @@ class VersionShown(msgspec.Struct):
 
 
 class CatalogShown(msgspec.Struct):
-    """The catalog of a game from one source. A game that none was installed of has the source that
-    would be taken; `imported` is one that came from a file.
+    """The catalog of a game from one source. A game without an installed catalog has the default
+    source. `imported` is a catalog from a file.
     """
 
     game: str

@@ -10,7 +10,7 @@ from cardsync.network.schemas import Number
 
 
 class BasketItem(msgspec.Struct):
-    """`index` is the place of the reference; `buy_url` is to be shown as it is."""
+    """`index` is the position of the reference. `buy_url` must be shown unchanged."""
 
     index: int
     product_id: int
@@ -21,8 +21,8 @@ class BasketItem(msgspec.Struct):
 
 
 class BasketParcel(msgspec.Struct, omit_defaults=True):
-    """`postage_estimated` is true where the seller has not said what a parcel costs: `postage` is
-    then the operator's estimate. Otherwise it is left out.
+    """`postage_estimated` is true if the seller has not set the postage: `postage` is then the
+    operator's estimate. Otherwise it is omitted.
     """
 
     store_name: str | None
@@ -33,7 +33,7 @@ class BasketParcel(msgspec.Struct, omit_defaults=True):
 
 
 class BasketStep(msgspec.Struct):
-    """The cheapest total that was found with at most so many sellers."""
+    """The cheapest total found with at most this number of sellers."""
 
     sellers: int
     """At most so many sellers"""
@@ -55,8 +55,8 @@ class UnavailableCard(msgspec.Struct, omit_defaults=True):
 
 
 class SplitBasket(msgspec.Struct):
-    """`gap` is the part of `total` by which a better split could be cheaper at most: 0 says that
-    this one is the cheapest.
+    """`gap` is the largest share of `total` that a better split could save: 0 means that this one
+    is the cheapest.
     """
 
     parcels: list[BasketParcel]

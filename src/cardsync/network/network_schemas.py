@@ -38,8 +38,8 @@ class OwnOfferBody(msgspec.Struct):
 
 
 class UnmetBody(msgspec.Struct):
-    """`callers` asked for it in the last 30 days, and no visible seller offers it. `held`
-    says that you hold it.
+    """`callers` requested it in the last 30 days, and no visible seller offers it. `held` is
+    whether you have it.
     """
 
     product_id: int
@@ -59,7 +59,7 @@ class UnmetBody(msgspec.Struct):
 
 
 class KeptPrivate(msgspec.Struct):
-    """Listings in stock that buyers never see, by the first reason that holds."""
+    """Listings in stock that buyers never see, by the first reason that applies."""
 
     custom: int
     """Custom listings of yours"""
@@ -72,9 +72,9 @@ class KeptPrivate(msgspec.Struct):
 
 
 class NetworkBody(msgspec.Struct):
-    """`in_stock` is `shared` and what is kept private. `seen` says whether buyers see your stock,
-    and `hidden_because` why they do not: no_consent, not_published, suspended, plan_ended. `shown`
-    are some of your offers.
+    """`in_stock` is the sum of `shared` and the private listings. `seen` is whether buyers see your
+    stock, and `hidden_because` why they do not: no_consent, not_published, suspended, plan_ended.
+    `shown` are some of your offers.
     """
 
     seen: bool

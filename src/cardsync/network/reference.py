@@ -100,7 +100,7 @@ R = TypeVar("R", bound=Reference)
 
 
 class OneReference(Reference, kw_only=True):
-    """One card, and the game that it is of."""
+    """One card, with its game."""
 
     game: str = GAME
 
@@ -118,7 +118,7 @@ def references(
     shape: type[R],
     most: int = REFERENCES,
 ) -> tuple[str, list[tuple[dict[str, Any], R]]]:
-    """Return the game and the references of a body, as they were sent and as they were read.
+    """Return the game and the references of a body, as sent and as parsed.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
     """

@@ -36,7 +36,7 @@ class Candidate(msgspec.Struct):
 
 
 class SellerOffer(msgspec.Struct):
-    """`buy_url` is to be shown to the buyer as it is."""
+    """`buy_url` must be shown to the buyer unchanged."""
 
     store_name: str | None
     price: Number
@@ -45,7 +45,7 @@ class SellerOffer(msgspec.Struct):
 
 
 class Available(msgspec.Struct):
-    """`sellers` are the cheapest ones; price, quantity and time are those of all."""
+    """`sellers` are the cheapest ones; price, quantity and time are those of all sellers."""
 
     min_price: Number
     total_quantity: int

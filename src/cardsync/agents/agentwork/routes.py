@@ -48,8 +48,8 @@ class TaskRequest(msgspec.Struct):
 
 
 class ClaimRequest(msgspec.Struct):
-    """`kinds` narrows what is handed out; `capabilities` says what the agent can do, as in
-    GET /sync/pending.
+    """`kinds` limits the claim to these kinds of tasks. `capabilities` are the agent's, as in GET
+    /sync/pending.
     """
 
     kinds: Annotated[list[Named], msgspec.Meta(max_length=100)] | None = None
@@ -65,7 +65,7 @@ class TaskError(msgspec.Struct):
 
 
 class TaskOutcome(msgspec.Struct):
-    """`retryable` of a failure: the task is offered again, five times in all."""
+    """`retryable`, of a failure: the task is offered again, five times in all."""
 
     status: Literal["completed", "failed"]
     """completed or failed"""

@@ -17,7 +17,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 class Task(msgspec.Struct):
     """`status` is pending, claimed, completed, failed or cancelled.
 
-    `attempt` counts the claims that came to nothing; the fifth is the last.
+    `attempt` counts the claims without a result; the fifth is the last.
     """
 
     id: int

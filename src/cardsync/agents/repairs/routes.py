@@ -30,7 +30,7 @@ Text = Annotated[str, msgspec.Meta(max_length=2_000)]
 
 
 class VerifiedRepair(msgspec.Struct, kw_only=True):
-    """Name the heal or the correction; the selector may be another than the proposed one."""
+    """Names the heal or the correction; the selector may differ from the proposed one."""
 
     heal_id: RowId | None = None
     correction_id: RowId | None = None

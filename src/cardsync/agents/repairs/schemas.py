@@ -16,13 +16,13 @@ class RepairedSelector(msgspec.Struct):
 
 
 class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
-    """It was verified before, by this seller or by three others."""
+    """The selector was verified before, by this seller or by three others."""
 
     correction: RepairedSelector
 
 
 class ProposedRepair(msgspec.Struct, tag_field="status", tag="proposed"):
-    """`id` is the heal's; confirm with it, or with the correction's, once the step worked."""
+    """`id` is the heal's; confirm with it, or with the correction's ID, once the step worked."""
 
     id: int
     correction: RepairedSelector

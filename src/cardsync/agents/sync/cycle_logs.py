@@ -41,7 +41,7 @@ class StepLog(msgspec.Struct, kw_only=True):
 
 
 class CycleLog(msgspec.Struct, kw_only=True):
-    """The sync log request of the specification. Longer texts than are kept are cut."""
+    """The sync log request of the specification. Longer texts than are stored are cut."""
 
     status: Literal["success", "partial", "failed"]
     """success, partial or failed"""

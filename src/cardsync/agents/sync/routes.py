@@ -68,8 +68,8 @@ from cardsync.web.request import (
 
 
 class HeartbeatBody(msgspec.Struct):
-    """`your_turn` is what the agent waits for its person for, null if it waits for nobody; an agent
-    that drives no browser leaves it out. `your_turn_host` is the host of the page that asks.
+    """`your_turn` is why the agent waits for its person, null if it does not wait; an agent that
+    drives no browser omits it. `your_turn_host` is the host of the page that needs the person.
     """
 
     version: Annotated[str, msgspec.Meta(max_length=200)] | None = None

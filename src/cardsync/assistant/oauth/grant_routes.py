@@ -24,8 +24,8 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Dele
 
 class AssistantBody(msgspec.Struct):
     """`client_host` is null for an assistant that registered itself. `granted_by` is the member who
-    let it in. Without `buyer_data`, its answers leave buyers' names and notes out. `modes` are the
-    permission modes that the owner set for it alone, by the kind of action.
+    let it in. Without `buyer_data`, its answers omit buyers' names and notes. `modes` are the
+    permission modes that the owner set for this assistant, by the kind of action.
     """
 
     id: int

@@ -29,7 +29,7 @@ Modes = dict[ActionType, Mode]
 
 
 class ModesGiven(msgspec.Struct):
-    """Null gives the kind of action the mode of all tokens again."""
+    """Null resets the kind of action to the mode of all tokens."""
 
     modes: dict[ActionType, Mode | None]
 

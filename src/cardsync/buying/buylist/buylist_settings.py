@@ -27,7 +27,7 @@ from cardsync.platform.database.locks import Lock, locked
 
 
 class BuylistSettings(msgspec.Struct):
-    """`path` is where strangers see it while `is_open`."""
+    """`path` is the address of the public buylist while `is_open`."""
 
     is_open: bool
     terms: str

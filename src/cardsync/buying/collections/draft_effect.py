@@ -28,8 +28,8 @@ from cardsync.platform.money import dollars
 
 
 class DraftEffectAsked(BuyRuleFields):
-    """The fields of a draft; `rule_id` where it takes a rule's place, and without `collection_id`
-    the newest collection counts.
+    """The fields of a draft. `rule_id` is set if the draft replaces a rule; without `collection_id`
+    the newest collection is used.
     """
 
     rule_id: int | None = None

@@ -25,11 +25,11 @@ _Label = Annotated[str, Column("format"), Reads(lambda form: LABELS.get(form, ""
 
 
 class CollectionShown(msgspec.Struct):
-    """`rows` are the file's cards, of which `read` are matched so far; `waiting` wait for a choice.
+    """`rows` are the file's cards, of which `read` are matched so far. `waiting` wait for a choice.
     `name` and `samples` are empty for a caller who may not see buyers.
 
-    In the state `needs_columns` no format has the file's header: `header` holds its columns,
-    `samples` some rows, and `columns` a proposal of which is which.
+    In the state `needs_columns` no format has the file's header: `header` has its columns,
+    `samples` some rows, and `columns` a proposed meaning of each column.
     """
 
     id: int
@@ -92,9 +92,9 @@ class CandidateShown(msgspec.Struct):
 
 
 class RowShown(msgspec.Struct):
-    """`row` is the row's own number: the line of the file, or one behind the last line where a line
-    is two cards. `name`, `set_name`, `set_code` and `number` are the file's own; the others are the
-    product's, if one was found.
+    """`row` is the row's own number: the line of the file, or a number after the last line if a
+    line is two cards. `name`, `set_name`, `set_code` and `number` are the file's own; the others
+    are the product's, if one was found.
     """
 
     row: int
@@ -134,7 +134,7 @@ class RowPage(msgspec.Struct):
 
 
 class WaitingRow(RowShown):
-    """A row that waits for a choice, and what it could be, the nearest first."""
+    """A row that waits for a choice, and its candidates, the nearest first."""
 
     candidates: list[CandidateShown]
     # Rows that the same choice settles, this one included.
@@ -149,8 +149,8 @@ class WaitingRows(msgspec.Struct):
 
 
 class Choice(msgspec.Struct, forbid_unknown_fields=True):
-    """Without a product the row is left out. The others correct what the file says; a condition
-    that is not known counts as Damaged where none is chosen.
+    """Without a product the row is left out. The other fields correct the file; an unknown
+    condition without a choice counts as Damaged.
     """
 
     row: Annotated[int, msgspec.Meta(ge=1)]
@@ -170,7 +170,7 @@ class Choices(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Chosen(msgspec.Struct):
-    """`settled` counts the rows that the choices settled; `waiting` those that still wait."""
+    """`settled` counts the rows that the choices settled. `waiting` counts those that still wait."""
 
     settled: int
     """The rows that the choices settled"""
@@ -185,7 +185,7 @@ class NamedColumns(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BoughtShown(msgspec.Struct):
-    """Copies that bring the same. `cash` or `credit` is null where no budget is left for it."""
+    """Copies with the same price. `cash` or `credit` is null if no budget is left for it."""
 
     copies: int
     cash: str | None
@@ -227,9 +227,9 @@ class ValuedRow(msgspec.Struct):
 
 
 class ValuedCollection(msgspec.Struct):
-    """Shows what the matched rows of a collection bring by the live buy rules. `cash` and `credit`
-    count the rows that are bought; `not_counted` are those that bring nothing, of which
-    `without_price` have no known price.
+    """The value of a collection's matched rows by the live buy rules. `cash` and `credit` cover the
+    bought rows. `not_counted` are the rows without value, of which `without_price` have no known
+    price.
     """
 
     copies: int
@@ -261,7 +261,7 @@ def collection_detail(
 ) -> CollectionDetail:
     rejected = msgspec.convert(row.rejected, list[RejectedRow])
     if not caller.sees_buyers:
-        # A cell of a row whose columns have shifted may hold a customer's name.
+        # A cell in a row with shifted columns may contain a customer's name.
         for one in rejected:
             one.reason = "cannot be read"
     columns = {field: row.header[at] for field, at in (row.columns or {}).items() if row.header}
@@ -286,9 +286,7 @@ class LeftShown(msgspec.Struct):
 
 
 class EffectShown(msgspec.Struct):
-    """Shows what a collection brings by the live rules, and with a draft beside or in place of
-    them.
-    """
+    """The value of a collection by the live rules, and with a draft beside or in place of them."""
 
     collection_id: int | None
     name: str

@@ -63,7 +63,7 @@ def _need_amount(units: int | None, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """From this selling price on, a card brings these percentages of it."""
+    """From this selling price on, a card is paid with these percentages of it."""
 
     start: Annotated[int, Field(money=True, json="from", api="From this price on, in USD")]
     cash_bp: int
@@ -77,7 +77,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class BulkPrice:
-    """Bulk of this rarity and game brings these amounts each; an empty text means any."""
+    """Bulk of this rarity and game is paid with these amounts each; an empty text means any."""
 
     cash: Annotated[int, _AMOUNT]
     credit: Annotated[int, _AMOUNT]
@@ -115,7 +115,7 @@ class ListStep:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of the payment in an offer and in a day; None sets no limit."""
+    """The most that may be paid in an offer and in a day. None sets no limit."""
 
     offer_cash: Annotated[int | None, _AMOUNT] = None
     offer_credit: Annotated[int | None, _AMOUNT] = None
@@ -138,10 +138,10 @@ _ALL_GRADES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BuyRule:
-    """Says which cards a shop buys, and what it pays for them.
+    """Defines which cards a shop buys, and its prices for them.
 
-    `bands` begin at 0 and rise. A grade that `conditions` does not name is not bought. Below
-    `bulk_below` a card is bulk; without it nothing is. `most_copies` counts what is in stock, on
+    `bands` begin at 0 and rise. A condition that `conditions` does not have is not bought. Below
+    `bulk_below` a card is bulk; without it no card is. `most_copies` counts the copies in stock, on
     order and in the offer.
     """
 

@@ -48,8 +48,8 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=OFFER_COPIES)]
 
 
 class CountedLine(msgspec.Struct):
-    """A line as it came; what is left out is as it was offered. A price by hand takes the place
-    of the one that follows from the condition.
+    """A counted line; a missing value is as offered. A price by hand replaces the one that follows
+    from the condition.
     """
 
     id: int

@@ -59,8 +59,8 @@ _PLAIN: Final[Mapping[str, Any]] = {
 
 
 class OfferWant(msgspec.Struct):
-    """Cards that a customer brings. Without a printing it is the product's own. A price by hand
-    replaces the rules' price.
+    """A customer's cards. Without `printing` it is the product's own. A price by hand replaces the
+    rules' price.
     """
 
     product_id: Id

@@ -59,7 +59,7 @@ class NewOffer(msgspec.Struct):
 
 
 class OfferChanges(msgspec.Struct):
-    """`lines` take the place of all lines, and are priced anew."""
+    """`lines` replace all lines, and are priced again."""
 
     revision: Revision
     lines: Lines | UnsetType = UNSET
@@ -79,7 +79,7 @@ class ToOffer(msgspec.Struct):
 
 
 class OfferAcceptance(msgspec.Struct):
-    """`lines` are the accepted ones by their ids, null for all. `cash_part` belongs to a split."""
+    """`lines` are the IDs of the accepted ones, null for all. `cash_part` belongs to a split."""
 
     revision: Revision
     way: Way
@@ -89,8 +89,8 @@ class OfferAcceptance(msgspec.Struct):
 
 
 class Came(msgspec.Struct):
-    """The lines that came otherwise than offered. Other accepted lines came as they were offered,
-    or as they were counted before.
+    """The lines that differ from the offer. Other accepted lines arrived as offered, or as they
+    were counted before.
     """
 
     revision: Revision
@@ -99,7 +99,7 @@ class Came(msgspec.Struct):
 
 
 class ToPay(msgspec.Struct):
-    """`way` takes the place of the one that was accepted; `cash_part` goes with it."""
+    """`way` replaces the accepted one. `cash_part` belongs to it."""
 
     revision: Revision
     way: Way | None = None

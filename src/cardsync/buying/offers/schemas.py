@@ -18,7 +18,7 @@ from cardsync.platform.money import usd
 
 
 class Shop(NamedTuple):
-    """The shop as customers and strangers see it."""
+    """The shop as customers and visitors see it."""
 
     name: str
     terms: str
@@ -27,7 +27,7 @@ class Shop(NamedTuple):
 
 
 class Received(msgspec.Struct):
-    """The cards as they were counted; `changed` says in sentences what is not as offered."""
+    """The counted cards. `changed` describes in sentences the differences from the offer."""
 
     copies: Annotated[int, Column("received_copies")]
     condition: Annotated[str, Column("received_condition")]
@@ -38,8 +38,8 @@ class Received(msgspec.Struct):
 
 
 class OfferLine(msgspec.Struct):
-    """Copies of one price; without prices they are not bought, and `reason` says why. `accepted`
-    is null until the offer is answered.
+    """Copies with one price; without prices they are not bought, and `reason` is why. `accepted` is
+    null until the offer is answered.
     """
 
     id: int
@@ -76,9 +76,7 @@ class OfferLine(msgspec.Struct):
 
 
 class OfferTotals(msgspec.Struct):
-    """The copies that are bought, and what all of them bring in one way. Lines that bring nothing
-    are not counted.
-    """
+    """The bought copies, and their sum in one way. Lines without a price are not counted."""
 
     copies: int
     cash: Usd
@@ -88,9 +86,9 @@ class OfferTotals(msgspec.Struct):
 
 
 class Offer(msgspec.Struct):
-    """`totals` counts the lines that are bought: all of a draft, the accepted ones after that, and
-    what came once the cards are received. `revision` goes with the next change. `customer_name` and
-    `note` are empty for a caller who may not see buyers.
+    """`totals` counts the lines that are bought: all of a draft, later the accepted ones, and the
+    received ones after they are counted. `revision` must be sent with the next change.
+    `customer_name` and `note` are empty for a caller who may not see buyers.
     """
 
     id: int

@@ -49,8 +49,8 @@ def read_buy_rule(body: Mapping[str, Any], base: BuyRule) -> BuyRule:
 
 
 class BuyRuleShown(_Shown, kw_only=True):
-    """Money is in dollars, percentages are whole basis points. `conditions` says which share of a
-    Near Mint copy's price each condition counts; one that is missing is not bought.
+    """Money is in dollars, percentages are whole basis points. `conditions` has each condition's
+    share of a Near Mint copy's price; a missing condition is not bought.
     """
 
     preset: str | None

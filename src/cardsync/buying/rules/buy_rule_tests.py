@@ -71,7 +71,7 @@ class CardThatBreaks(msgspec.Struct):
 
 
 class BuyRuleVerdict(msgspec.Struct):
-    """`unread` says why a test's search selects less than it says; such a test is red."""
+    """`unread` is why a test's search selects less than its words ask for; such a test fails."""
 
     id: int
     name: str

@@ -15,8 +15,8 @@ from cardsync.platform.money import dollars
 
 
 class PriceTakenShown(msgspec.Struct):
-    """The price by which a card was valued. Where its own is unknown, `condition` is another one;
-    `finish` is another one only where a person chose it.
+    """The price by which a card was valued. If its own is unknown, `condition` is another one.
+    `finish` is another one only if a person chose it.
     """
 
     source: Base
@@ -28,7 +28,7 @@ class PriceTakenShown(msgspec.Struct):
 
 
 class OtherFinish(msgspec.Struct):
-    """A finish of the same card whose market price is known; it counts where a person chooses it."""
+    """A finish of the same card with a known market price, which counts if a person chooses it."""
 
     finish: str
     amount: str

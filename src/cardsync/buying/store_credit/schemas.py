@@ -34,8 +34,8 @@ class Customers(msgspec.Struct):
 
 
 class CreditEntry(msgspec.Struct):
-    """`kind` is offer, spent, added or taken_back; `amount` is negative where credit went. `reason`
-    is empty for a caller who may not see buyers.
+    """`kind` is offer, spent, added or taken_back; `amount` is negative if credit was spent.
+    `reason` is empty for a caller who may not see buyers.
     """
 
     id: int

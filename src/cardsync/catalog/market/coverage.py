@@ -32,8 +32,8 @@ _CARDS: Final = """
 
 
 class CoveredCard(msgspec.Struct):
-    """`sales_30d` is null where sales are unknown or older than a day; zero does not prove that
-    there is no demand. `fetched_at` is the time at which the sales were observed.
+    """`sales_30d` is null if sales are unknown or older than a day; zero does not prove that there
+    is no demand. `fetched_at` is the time at which the sales were observed.
     """
 
     marketplace_id: int
