@@ -157,21 +157,6 @@ class Rule:
         int,
         Field(-MAX_UNITS, MAX_UNITS, money=True, label="Dollars more or less", guard=False),
     ] = 0
-    handling: Annotated[
-        int | None,
-        Field(
-            1,
-            MAX_UNITS,
-            money=True,
-            section="price",
-            label="Handling in dollars",
-            line="Add $… for handling.",
-            hint="Leave blank to add nothing.",
-            says="Adds $… for handling.",
-            api="Added to the price for handling, in USD",
-            guard=False,
-        ),
-    ] = None
     floor: Annotated[
         int | None,
         Field(

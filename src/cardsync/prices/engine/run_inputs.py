@@ -245,7 +245,7 @@ def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
         "_broken": rule.broken,
         "_order": run.orders.index(rule.sources),
         "_factor": WHOLE_BP + rule.adjust_bp,
-        "_amount": rule.adjust_amount + (rule.handling or 0),
+        "_amount": rule.adjust_amount,
         "_velocity": rule.velocity_boost_enabled,
         "_floor": rule.floor,
         "_cost_factor": None if rule.floor_cost_bp is None else WHOLE_BP + rule.floor_cost_bp,
