@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from cardsync.platform.database.session import Database
 from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
 from cardsync.sales.orders.returned_copies import NUMBERS
-from cardsync.shop.waiting.all_waiting import COUNTS, KINDS, values_of
+from cardsync.shop.waiting.all_waiting import COUNTS, values_of
 
 KEPT_FOR: Final = timedelta(seconds=5)
 # The most sellers that a process remembers; beyond it, it forgets all.
@@ -80,7 +80,7 @@ class KeptCounts:
             [[(to_pull, pulls, seen_at)], [[returns, *_]], found] = await reading.together(
                 [_COUNTS, NUMBERS, COUNTS], values, last=True
             )
-        waits = dict.fromkeys(KINDS, 0) | dict(found)
+        waits: dict[str, int] = dict(found)
         return WaitingCounts(
             to_pull,
             pulls,

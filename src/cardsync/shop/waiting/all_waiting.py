@@ -36,7 +36,7 @@ _UPLOADS: Final = f"""
 # In Review Mode the owner approves the price file instead.
 _RUNS: Final = f"""
     SELECT 'run', r.id, r.finished_at, NULL, r.finished_at, (r.summary ->> 'cards')::integer,
-           NULL, NULL, NULL, {_NO_CARD}
+           NULL::numeric, NULL, NULL::timestamptz, {_NO_CARD}
       FROM (SELECT id, state, finished_at, upload_id, summary FROM price_run
              WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
              ORDER BY finished_at DESC, id DESC LIMIT 1) r
@@ -62,14 +62,27 @@ _REVIEWS: Final = _PROPOSED.format(
 _SUGGESTED: Final = _PROPOSED.format(
     family="price", what="'suggestion', id, revision, NULL, revision, 1, expected_value"
 )
-_ALL: Final = (_UPLOADS, _RUNS, _PLANS, _REVIEWS, _SUGGESTED)
-_WAITS: Final = " UNION ALL ".join(_ALL)
-SUMS: Final = f"""
-    SELECT w.kind, count(*), min(w.since), sum(w.amount), min(w.expires_at), min(w.id)
-      FROM ({_WAITS}) w GROUP BY w.kind
-"""
+_PARTS: Final[Mapping[Kind, str]] = dict(
+    zip(KINDS, (_UPLOADS, _RUNS, _PLANS, _REVIEWS, _SUGGESTED), strict=True)
+)
+_WAITS: Final = " UNION ALL ".join(_PARTS.values())
+
+
+def _of_each(what: str) -> str:
+    """Return the statement of each kind by itself, so that an index alone counts its rows."""
+    columns = "kind, id, moment, revision, since, cards, amount, risk, expires_at"
+    return " UNION ALL ".join(
+        f"SELECT '{kind}', {what.format(part=f'({part}) w ({columns})')}"
+        for kind, part in _PARTS.items()
+    )
+
+
+COUNTS: Final = _of_each("count(*) FROM {part}")
+SUMS: Final = _of_each(
+    """count(*), min(w.since), sum(w.amount), min(w.expires_at), min(w.id)
+         FROM {part} HAVING count(*) > 0"""
+)
 """How many of each kind wait, since when, for how much money and until when."""
-COUNTS: Final = f"SELECT w.kind, count(*) FROM ({_WAITS}) w GROUP BY w.kind"
 # The widest first: what holds the whole shop, then the plans, then the prices by their money.
 _PAGE: Final = f"""
     WITH page AS MATERIALIZED (
@@ -160,7 +173,7 @@ async def page_of(
     """
     caller.must_be_owner()
     found = await session.execute(text(COUNTS), _values(caller, now))
-    counts = dict.fromkeys(KINDS, 0) | dict(map(tuple, found))
+    counts: dict[Kind, int] = dict(map(tuple, found))
     total = sum(counts.values()) if kind is None else counts[kind]
     rows = await _read(session, caller, KINDS if kind is None else (kind,), now, paging)
     return Numbered(rows, paging.of(total)), counts
