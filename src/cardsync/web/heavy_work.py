@@ -16,11 +16,10 @@ import os
 import pickle
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
-from weakref import WeakValueDictionary
 
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -33,6 +32,7 @@ from cardsync.platform.database.hot_reads import only_looks
 from cardsync.platform.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.web.fair_turns import FairTurns
 from cardsync.web.heavy_child import Answered, Child
 
 P = ParamSpec("P")
@@ -82,14 +82,13 @@ class HeavyWork:
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database, self._settings = database, settings
         most = max(2, settings.heavy_processes // settings.web_workers)
-        self._turns = asyncio.Semaphore(most)
+        self._turns = FairTurns(most, _OF_A_SELLER)
         # A backtest may last two minutes. One process is left for others, such as an agent's price
         # file.
         self._longest = asyncio.Semaphore(most - 1)
         # Writes have one process more.
         self._writes = asyncio.Semaphore(1)
-        self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
-        self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._places = FairTurns(_SELLERS)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
         # When each seller's shop may be checked again, and until when a process is kept ready.
@@ -191,28 +190,21 @@ class HeavyWork:
         holds the seller's state row, so it waits only for other writes, and not for long.
         """
         if kind is None:
-            async with AsyncExitStack() as held:
-                await _soon(self._writes, held)
+            async with _soon(self._writes):
                 yield
             return
-        own = self._of.setdefault(seller_id, asyncio.Semaphore(_OF_A_SELLER))
-        async with AsyncExitStack() as held:
-            await held.enter_async_context(self._database.slots.of(seller_id, kind))
-            await held.enter_async_context(own)
-            if kind == Work.PRICES_ALL:
-                await held.enter_async_context(self._longest)
-            await held.enter_async_context(self._turns)
+        also = [self._longest] if kind == Work.PRICES_ALL else []
+        async with (
+            self._database.slots.of(seller_id, kind),
+            self._turns.turn(seller_id, *also),
+        ):
             yield
 
-    @asynccontextmanager
-    async def place(self, seller_id: int) -> AsyncIterator[None]:
+    def place(self, seller_id: int) -> AbstractAsyncContextManager[None]:
         """Hold the seller's one place on the disk for a file that is made before its client reads
         it. Raises ServiceUnavailable.
         """
-        place = self._places.setdefault(seller_id, asyncio.Lock())
-        async with AsyncExitStack() as held:
-            await _soon(place, held)
-            yield
+        return _soon(self._places.turn(seller_id))
 
     async def _has_large(self, seller_id: int) -> bool:
         async with self._database.tenant(seller_id) as session:
@@ -334,13 +326,16 @@ class HeavyWork:
             await self._end(process)
 
 
-async def _soon(turn: asyncio.Lock | asyncio.Semaphore, held: AsyncExitStack) -> None:
+@asynccontextmanager
+async def _soon(turn: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
     """Wait a limited time for a turn, and hold it. Raises ServiceUnavailable."""
-    try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            await held.enter_async_context(turn)
-    except TimeoutError:
-        raise errors.ServiceUnavailable(OTHERS_RUN) from None
+    async with AsyncExitStack() as held:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await held.enter_async_context(turn)
+        except TimeoutError:
+            raise errors.ServiceUnavailable(OTHERS_RUN) from None
+        yield
 
 
 async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
