@@ -10,8 +10,9 @@ from decimal import Decimal
 import pytest
 
 from cardsync.platform.clock import rfc3339
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.shop.today.desk import by_due, line_of, week_before
-from cardsync.shop.today.schemas import SalesBody, SoldBody, SoldDay, condition_body
+from cardsync.shop.today.schemas import ConditionBody, SalesBody, SoldBody, SoldDay
 from cardsync.shop.today.shop_facts import Condition
 
 # In New York it is still the evening of the 22nd.
@@ -23,7 +24,7 @@ TODAY = date(2026, 11, 23)
 
 def a_condition(severity="info", deadline=None, money=None, title="x"):
     one = Condition("cards_dropped", severity, title, "See", "/cards", deadline=deadline)
-    return condition_body(one, None if money is None else Decimal(money))
+    return struct_of(ConditionBody, one, money=money)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,8 @@ def test_a_condition_says_its_sentence_in_two_parts():
     one = Condition("plan_unpaid", "warn", "No plan", "See", "/account", detail="Nothing is sent.")
     assert one.sentence == "No plan. Nothing is sent."
     assert Condition("plan_unpaid", "warn", "No plan", "See", "/account").sentence == "No plan."
-    assert condition_body(one, None).detail == "Nothing is sent."
-    assert condition_body(one, None).deadline is None
+    shown = struct_of(ConditionBody, one, money=None)
+    assert (shown.detail, shown.deadline) == ("Nothing is sent.", None)
     assert a_condition(deadline=NOW).deadline == rfc3339(NOW)
 
 

@@ -1,5 +1,5 @@
 """Middleware that finds the caller of a request by its API key, token or session, and puts it into
-`scope["caller"]` before the body is read.
+`ADMITTED` before the body is read.
 
 A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`), sessions and
 tokens (`BY_ANY`), or sessions alone (`BY_SESSION`); a session or a token on any other is refused
@@ -18,11 +18,12 @@ from structlog.contextvars import bind_contextvars, reset_contextvars
 
 from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.audience import READ, WRITE, audience, metadata_url
-from cardsync.access.caller import Caller, caller_of, header, owner_of
+from cardsync.access.caller import ADMITTED, Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import caller_with
 from cardsync.platform import errors
 from cardsync.platform.database import seller_slots
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.limits import LARGEST_ID
 from cardsync.platform.settings import Settings
 
@@ -48,7 +49,7 @@ class Within(NamedTuple):
     caller: Caller | None
 
 
-WITHIN: Final = "cardsync.within"
+WITHIN: Final = ScopeValue[Within]("cardsync.within")
 
 
 _OPTION = "callers"
@@ -81,8 +82,8 @@ def admitting(app: ASGIApp) -> ASGIApp:
         sent = header(scope, b"authorization")
         by_cookie = sent is None and callers is not Callers.BEARER
         token = session_token(scope) if by_cookie else None
-        within = scope.get(WITHIN)
-        if isinstance(within, Within) and within.caller is not None:
+        within = WITHIN.find(scope)
+        if within and within.caller is not None:
             caller = await _admit_again(scope, within.caller, opt)
         elif token:
             caller = await _admit_member(scope, token, opt)
@@ -92,11 +93,11 @@ def admitting(app: ASGIApp) -> ASGIApp:
             caller = await _admit_key(scope, opt)
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
-        if isinstance(within, Within) and callers is not Callers.ANY:
+        if within and callers is not Callers.ANY:
             raise errors.KeyRequired
         _refuse_no_ids(scope)
         seller_slots.asked_by(caller.seller_id)
-        scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
+        ADMITTED.put(scope, caller)
         ids = bind_contextvars(seller_id=caller.seller_id)
         try:
             await app(scope, receive, send)

@@ -15,7 +15,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, LiteralString, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -25,6 +25,7 @@ from cardsync.access.entitlements import Entitlements, entitlements
 from cardsync.platform import clock, errors
 from cardsync.platform.database.hot_reads import PolledQuery
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.kit.struct_rows import ReadsFor
 
 if TYPE_CHECKING:
@@ -258,6 +259,10 @@ CALLER = caller_query(
 # The account alone, without a credential.
 _ITSELF = caller_query("itself", "")
 OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
+
+
+# The caller whom the middleware let in.
+ADMITTED: Final = ScopeValue[Caller]("caller")
 
 
 class KeyRing:

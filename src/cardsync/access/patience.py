@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from litestar.enums import ScopeType
 
 from cardsync.platform import errors
 from cardsync.platform.database import connections, seller_slots
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ SLOWEST_BYTES = 1_000
 # seconds longer.
 _LATER = 0.25
 _OPTION = "patience"
-_IN_SCOPE = "patience"
 
 
 def _polled(settings: Settings) -> float:
@@ -132,6 +132,9 @@ def _too_slow() -> errors.BadRequest:
     return errors.BadRequest("the body was sent too slowly", headers={"Connection": "close"})
 
 
+_PATIENCE = ScopeValue[Patience]("patience")
+
+
 def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
     """Middleware that ends requests which take too long."""
 
@@ -140,7 +143,7 @@ def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
             await app(scope, receive, send)
             return
         patience = Patience(settings, receive)
-        scope[_IN_SCOPE] = patience  # type: ignore[literal-required]
+        _PATIENCE.put(scope, patience)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -170,17 +173,13 @@ async def _refuse(problem: errors.Problem, send: Send) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _of(scope: Scope) -> Patience:
-    return cast(Patience, scope[_IN_SCOPE])  # type: ignore[literal-required]
-
-
 def allow(scope: Scope, opt: Mapping[str, Any], settings: Settings) -> None:
     """Apply the time limit of a route, which declares it in its `opt`: `opt=POLLED`."""
     seconds: Callable[[Settings], float] | None = opt.get(_OPTION)
     if seconds is not None:
-        _of(scope).allow(seconds(settings))
+        _PATIENCE.of(scope).allow(seconds(settings))
 
 
 def client_left(scope: Scope) -> bool:
-    patience = scope.get(_IN_SCOPE)
-    return isinstance(patience, Patience) and patience.client_left
+    patience = _PATIENCE.find(scope)
+    return patience is not None and patience.client_left

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import structlog
 
+from cardsync.access.caller import ADMITTED
 from cardsync.assistant import own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.platform import errors
@@ -25,7 +26,7 @@ from cardsync.platform.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import Scope
-    from pydantic_monty import AsyncMonty, AsyncSnapshot
+    from pydantic_monty import AsyncFunctionSnapshot, AsyncMonty, AsyncSnapshot, ExternalResult
 
 log = structlog.get_logger(__name__)
 
@@ -131,12 +132,11 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
     state = scope["litestar_app"].state
     settings: Settings = state.settings
     sandboxes: Sandboxes = state.assistants.sandboxes
-    seller_id: int = scope["caller"].seller_id  # type: ignore[typeddict-item]
     done = _Program()
     try:
         async with (
             asyncio.timeout(max(1.0, settings.request_seconds - _EARLIER)),
-            sandboxes.turn(seller_id) as pool,
+            sandboxes.turn(ADMITTED.of(scope).seller_id) as pool,
         ):
             result, printed = await _execute(pool, scope, program, done)
     except TimeoutError:
@@ -208,21 +208,21 @@ async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program)
         raise Broken(_broken("an error of the service", done)) from None
 
 
-async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
+async def _called(step: AsyncFunctionSnapshot, scope: Scope, done: _Program) -> AsyncSnapshot:
     """Make the program's call of a binding and return its next step."""
     name = str(step.function_name)
     if step.is_os_function:
-        return await step.resume_not_handled()  # type: ignore[no-any-return]
+        return await step.resume_not_handled()
     binding = FUNCTIONS.get(name)
     if binding is None:
         failure: Exception = NameError(f"name {name!r} is not defined")
-        return await step.resume({"exception": failure})  # type: ignore[no-any-return]
+        return await step.resume({"exception": failure})
     if done.calls.total() >= CALLS:
         failure = RuntimeError(f"Refused: a program has at most {CALLS} calls")
-        return await step.resume({"exception": failure})  # type: ignore[no-any-return]
+        return await step.resume({"exception": failure})
     if _is_too_large(step.args, step.kwargs):
         failure = RuntimeError("Refused: the arguments are too large")
-        return await step.resume({"exception": failure})  # type: ignore[no-any-return]
+        return await step.resume({"exception": failure})
     done.calls[name] += 1
     place = len(done.writes)
     if binding.writes:
@@ -231,12 +231,12 @@ async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
         value = await _answer(scope, binding, step.args, step.kwargs)
     except refusals.Refusal as refusal:
         outcome = f"{'waits for a click' if refusal.is_pending else 'refused'} ({refusal.code})"
-        resumed: dict[str, Any] = {"exception": RuntimeError(str(refusal))}
+        resumed: ExternalResult = {"exception": RuntimeError(str(refusal))}
     else:
         outcome, resumed = f"done{_id(value)}", {"return_value": value}
     if binding.writes:
         done.writes[place] = f"{name}: {outcome}"
-    return await step.resume(resumed)  # type: ignore[no-any-return]
+    return await step.resume(resumed)
 
 
 def _id(value: Any) -> str:

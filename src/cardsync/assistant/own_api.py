@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 import msgspec
 
 from cardsync.access.admission import WITHIN, Within, need_scope
-from cardsync.access.caller import Caller
+from cardsync.access.caller import ADMITTED, Caller
 from cardsync.assistant.bindings import FALLBACK, Binding, shapes
 from cardsync.platform import errors
 
@@ -153,8 +153,7 @@ async def call(
     Raises InsufficientScope before the arguments are checked, and InvalidPayload for arguments that
     make no request.
     """
-    admitted: Caller = scope["caller"]  # type: ignore[typeddict-item]
-    need_scope(scope, admitted, binding.scope)
+    need_scope(scope, ADMITTED.of(scope), binding.scope)
     return await _send(scope, asked(binding, arguments), caller)
 
 
@@ -184,7 +183,7 @@ def _inner(scope: Scope, request: OwnRequest, caller: Caller | None) -> dict[str
         "server": scope.get("server"),
         "extensions": None,
         "state": {},
-        WITHIN: Within(caller),
+        WITHIN.name: Within(caller),
     }
 
 

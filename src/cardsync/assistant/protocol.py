@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from litestar import Request, Response, Router, asgi
+from litestar import Response, Router, asgi
 from litestar.enums import ScopeType
 from litestar.exceptions import NotFoundException
 from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
@@ -28,12 +28,13 @@ from cardsync.access.admission import (
     refuse_other_sites,
 )
 from cardsync.access.audience import PATH, WRITE, metadata_url
-from cardsync.access.caller import Caller, header
+from cardsync.access.caller import ADMITTED, header
 from cardsync.assistant import code_mode
 from cardsync.assistant.tools import writing
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 from cardsync.web import bodies, error_responses
+from cardsync.web.request import AnyRequest
 
 if TYPE_CHECKING:
     from cardsync.assistant.served import Served
@@ -72,7 +73,7 @@ def own_host(app: ASGIApp) -> ASGIApp:
     return checked
 
 
-def _challenged(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any]:
+def _challenged(request: AnyRequest, problem: errors.Problem) -> Response[Any]:
     """Answer a refused credential, and name the document that explains how to get another."""
     url = metadata_url(request.app.state.settings, request.headers.get("host"))
     challenge = problem.headers.get("WWW-Authenticate", 'Bearer realm="cardsync"')
@@ -119,7 +120,7 @@ def _need_mode(scope: Scope, body: bytes) -> None:
     """Refuse a write in a read-only session, before its arguments are checked. Raises
     InsufficientScope, BadRequest.
     """
-    caller: Caller = scope["caller"]  # type: ignore[typeddict-item]
+    caller = ADMITTED.of(scope)
     try:
         message = msgspec.convert(bodies.decoded(body), _Message)
     except (msgspec.MsgspecError, UnicodeDecodeError):

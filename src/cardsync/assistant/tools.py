@@ -11,6 +11,7 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from cardsync.access.caller import ADMITTED
 from cardsync.assistant import code_mode, own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.platform import errors
@@ -129,7 +130,7 @@ def writing(name: str) -> bool:
 
 async def call(scope: Scope, name: str, arguments: dict[str, Any]) -> list[str]:
     """Call a tool and return the blocks of text of its answer. Raises Refusal."""
-    caller = scope["caller"]  # type: ignore[typeddict-item]
+    caller = ADMITTED.of(scope)
     try:
         if name == code_mode.TOOL:
             return await code_mode.run(scope, arguments)

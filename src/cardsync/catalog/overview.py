@@ -5,7 +5,7 @@ of its catalog.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -15,7 +15,8 @@ from cardsync.catalog.catalog_age import is_old
 from cardsync.catalog.install_state import ANY_GAME, Install, Version
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
 from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
-from cardsync.platform.clock import rfc3339
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 
 State = Literal[
     "not_installed", "imported", "waiting", "running", "installed", "held", "old", "failed"
@@ -25,11 +26,11 @@ State = Literal[
 class VersionShown(msgspec.Struct):
     """A version of a catalog that was in use."""
 
-    installed_at: str
+    installed_at: Annotated[str, Reads(rfc3339)]
     """When it was loaded first"""
     rows: int
     """The printings that it holds"""
-    left_at: str | None
+    left_at: Annotated[str | None, Column("since"), Reads(rfc3339_or_none)]
     """When a person went back from it; null: a newer one took its place"""
 
 
@@ -120,23 +121,19 @@ def _later(at: datetime | None, since: datetime) -> bool:
 
 
 def _added(one: Install, ended_at: datetime | None) -> AddedFile:
-    return AddedFile(
-        one.source.rpartition("/")[2],
-        "running"
+    return struct_of(
+        AddedFile,
+        one,
+        name=one.source.rpartition("/")[2],
+        state="running"
         if one.runs
         else "waiting"
         if one.asked_at
         else "failed"
         if one.failure
         else "added",
-        one.bytes,
-        one.rows,
-        one.skipped,
-        rfc3339(ended_at) if ended_at else None,
-        one.failure,
-        one.step.partition(" ")[0] if one.runs else "",
-        one.done,
-        one.total,
+        ended_at=rfc3339_or_none(ended_at),
+        step=one.step.partition(" ")[0] if one.runs else "",
     )
 
 
@@ -182,9 +179,6 @@ def _shown(
 
 
 def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: int) -> CatalogShown:
-    def moment(at: datetime | None) -> str | None:
-        return rfc3339(at) if at else None
-
     state: State = (
         "running"
         if one.runs
@@ -206,11 +200,11 @@ def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: i
         rows=one.rows,
         skipped=one.skipped,
         bytes=one.bytes,
-        installed_at=moment(one.installed_at),
-        checked_at=moment(one.checked_at),
+        installed_at=rfc3339_or_none(one.installed_at),
+        checked_at=rfc3339_or_none(one.checked_at),
         failure=one.failure,
-        failed_at=moment(one.failed_at),
-        next_try_at=moment(one.next_at),
+        failed_at=rfc3339_or_none(one.failed_at),
+        next_try_at=rfc3339_or_none(one.next_at),
         step=one.step.partition(" ")[0] if one.runs else "",
         done=one.done,
         total=one.total,
@@ -221,10 +215,7 @@ def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: i
 
 
 def _version(one: Version | None) -> VersionShown | None:
-    if one is None:
-        return None
-    since = rfc3339(one.since) if one.since else None
-    return VersionShown(rfc3339(one.installed_at), one.rows, since)
+    return struct_of(VersionShown, one) if one else None
 
 
 NONE_INSTALLED: Final = (

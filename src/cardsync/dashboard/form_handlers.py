@@ -28,14 +28,14 @@ from cardsync.platform import clock, errors
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity.undo import is_undoable
 from cardsync.web.forms import (
+    FORM,
     TOKEN,
-    AnyRequest,
     keep_form,
     public_form,
     read_form,
     sent_form,
 )
-from cardsync.web.request import opened, provide_caller, provide_settings
+from cardsync.web.request import AnyRequest, opened, provide_caller, provide_settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
@@ -64,7 +64,7 @@ async def _read(request: AnyRequest) -> None:
     form = await sent_form(request)
     given = request.headers.get("x-csrf-token") or (form.all(TOKEN) or [""])[-1]
     need_form_token(request.scope, given)
-    request.scope["form"] = form  # type: ignore[typeddict-unknown-key]
+    FORM.put(request.scope, form)
     entries: list[Activity] = []
     ENTRIES.set(entries)
     is_owner = provide_caller(request).role == "owner"
@@ -178,7 +178,7 @@ class _Again(Response[None]):
         return answer
 
     async def _page(self, request: AnyRequest) -> Response[Any]:
-        if "form" not in request.scope:
+        if FORM.find(request.scope) is None:
             raise self.refusal
         caller = provide_caller(request)
         async with opened(request, long=True) as session:

@@ -5,11 +5,11 @@ the sync as one state.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from litestar.datastructures import Headers
 
-from cardsync.access.caller import Caller
+from cardsync.access.caller import ADMITTED, Caller
 from cardsync.agents.seller_state import state as seller_state
 from cardsync.agents.sync import cancel
 from cardsync.agents.sync.last_seen import is_offline
@@ -17,6 +17,7 @@ from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.goals import palette_of
 from cardsync.dashboard.navigation import Group, Place, groups_for, on_phones, place_of
 from cardsync.platform import clock
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.settings import Settings
 from cardsync.shop.today.waiting import KeptCounts, WaitingCounts
 from cardsync.web.heavy_work import HeavyWork
@@ -24,7 +25,7 @@ from cardsync.web.heavy_work import HeavyWork
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-_COUNTS = "cardsync.waiting"
+_COUNTS = ScopeValue[WaitingCounts | None]("cardsync.waiting")
 
 
 def framing(app: ASGIApp) -> ASGIApp:
@@ -35,17 +36,17 @@ def framing(app: ASGIApp) -> ASGIApp:
     async def framed(scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["litestar_app"].state
         kept: KeptCounts = state.waiting
-        caller = cast(Caller, scope["caller"])  # type: ignore[typeddict-item]
+        caller = ADMITTED.of(scope)
         seller_id = caller.seller_id
         # A part of a page that stays open asks again and again.
         if caller.role == "owner" and "hx-request" not in Headers.from_scope(scope):
             heavy: HeavyWork = state.heavy
             heavy.expect(seller_id)
         if scope.get("method") == "GET":
-            scope[_COUNTS] = await kept.of(seller_id, clock.now())  # type: ignore[literal-required]
+            _COUNTS.put(scope, await kept.of(seller_id, clock.now()))
             await app(scope, receive, send)
             return
-        scope[_COUNTS] = kept.last(seller_id)  # type: ignore[literal-required]
+        _COUNTS.put(scope, kept.last(seller_id))
         try:
             await app(scope, receive, send)
         finally:
@@ -79,7 +80,7 @@ class Frame(NamedTuple):
 def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
     """Return the values that `shell.html` shows."""
     settings: Settings = scope["litestar_app"].state.settings
-    read = cast("WaitingCounts | None", scope.get(_COUNTS)) or WaitingCounts()
+    read = _COUNTS.find(scope) or WaitingCounts()
     groups = groups_for(caller)
     return Frame(
         groups,
@@ -98,13 +99,7 @@ def _counts(caller: Caller, read: WaitingCounts, now: datetime) -> dict[str, int
     if caller.role == "owner":
         reviews += read.decisions
         reviews += read.runs if caller.entitlements(now).sync_mode == "full" else 0
-    return {
-        "to_pull": read.to_pull,
-        "pulls": read.pulls,
-        "returns": read.returns,
-        "reviews": reviews,
-        "suggestions": read.suggestions,
-    }
+    return {**read._asdict(), "reviews": reviews}
 
 
 def sync_line(

@@ -108,9 +108,10 @@ def read_decision(form: Form, most: int) -> Decision:
 
 
 def _answer(given: str) -> Answer:
+    answer: Answer
     for answer in get_args(Answer):
         if given == answer:
-            return answer  # type: ignore[no-any-return]
+            return answer
     raise errors.InvalidPayload("answer: must be accepted, dismissed or snoozed")
 
 

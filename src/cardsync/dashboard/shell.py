@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from litestar import MediaType, Request, Response
-from litestar.datastructures import State
+from litestar import MediaType, Response
 from litestar.response import Template
 
 from cardsync.access import tokens
@@ -27,8 +26,9 @@ from cardsync.platform.money import percent
 from cardsync.platform.shelf_place import Box
 from cardsync.web import pages
 from cardsync.web.forms import read_form, sentence
+from cardsync.web.request import AnyRequest
 
-PageRequest = Request[Any, Any, State]
+PageRequest = AnyRequest
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
 HEADERS = pages.HEADERS | {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

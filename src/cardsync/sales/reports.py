@@ -8,13 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar, TypeVarTuple
 
-from litestar import Request
-from litestar.datastructures import State
-
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.web.request import provide_caller, reading
+from cardsync.web.request import ApiRequest, provide_caller, reading
 
 USUAL_DAYS = 30
 
@@ -25,7 +22,7 @@ By = TypeVarTuple("By")
 
 
 async def read_report(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     report: Callable[[Reading, Caller, date, date, *By], Awaitable[Found]],
     first: date | None,
     last: date | None,

@@ -16,10 +16,11 @@ from prometheus_client import Counter, Histogram
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
 from cardsync.access.activity import REQUEST_ID
-from cardsync.access.caller import Caller, header
+from cardsync.access.caller import ADMITTED, header
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.check_limits import limit_headers
 from cardsync.platform import clock
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.settings import Settings
 from cardsync.platform.telemetry.spans import TRACING, Span, trace
 from cardsync.web.browser_headers import RawHeaders, fixed_headers, missing_headers
@@ -34,13 +35,14 @@ SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
 
+_ID = ScopeValue[str]("request_id")
 # A caller may send its own id; anything but a plain token is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _QUIET = {"/api/v1/heartbeat", "/api/v1/sync/pending", "/healthz", "/readyz"}
 
 
 def request_id_of(scope: Scope) -> str:
-    return str(scope.get("request_id", ""))
+    return _ID.find(scope) or ""
 
 
 def _incoming_id(scope: Scope) -> str:
@@ -62,7 +64,7 @@ def observing(app: ASGIApp, settings: Settings) -> ASGIApp:
             return
         request_id = _incoming_id(scope)
         ids = bind_contextvars(request_id=request_id)
-        scope["request_id"] = request_id  # type: ignore[typeddict-unknown-key]
+        _ID.put(scope, request_id)
         started = clock.monotonic()
 
         async def answer(message: Message) -> None:
@@ -112,8 +114,8 @@ def _account(scope: HTTPScope, status: int, seconds: float, span: Span | None) -
     requests, took = _metrics(method, route, status)
     requests.inc()
     took.observe(seconds)
-    caller = scope.get("caller")
-    seller_id = caller.seller_id if isinstance(caller, Caller) else None
+    caller = ADMITTED.find(scope)
+    seller_id = caller.seller_id if caller else None
     if span is not None:
         span.name(f"{method} {route}")
         span.note(method=method, route=route, status=status, seller_id=seller_id)

@@ -125,7 +125,7 @@ def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
         if not is_gzip(file.read(2)):
             raise BadGzip("it does not begin with 1f 8b")
         file.seek(-2, io.SEEK_CUR)
-        reader = igzip.IGzipFile(fileobj=file, mode="rb")  # type: ignore[no-untyped-call]
+        reader = igzip.IGzipFile(fileobj=file, mode="rb")
         # Read at most one byte more than allowed, so that a bomb costs no more than the cap.
         while got := _read(reader, buffer[: cap - total + 1]):
             total += got

@@ -14,7 +14,7 @@ from typing import Any
 import obstore.exceptions
 import psycopg
 import structlog
-from litestar import MediaType, Request, Response
+from litestar import MediaType, Response
 from litestar.exceptions import (
     ClientException,
     HTTPException,
@@ -32,10 +32,10 @@ from cardsync.platform.read_json import sentence
 from cardsync.platform.storage import StoreAway
 from cardsync.web.access_log import request_id_of
 from cardsync.web.pages import page
+from cardsync.web.request import AnyRequest
 
 log = structlog.get_logger(__name__)
 
-AnyRequest = Request[Any, Any, Any]
 
 CODES = {404: "not_found", 422: "unprocessable_content"}
 TITLES = {

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from litestar import MediaType, Request, Response, post
+from litestar import MediaType, Response, post
 from litestar.datastructures import Cookie, UploadFile
 from litestar.di import Provide
 from litestar.handlers import HTTPRouteHandler
 
 from cardsync.platform import errors
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.web import pages
 from cardsync.web.pages import page
-from cardsync.web.request import media_type, need_storable
+from cardsync.web.request import AnyRequest, media_type, need_storable
 
-AnyRequest = Request[Any, Any, Any]
 HEADINGS = {
     403: "Not allowed",
     404: "This link is no longer valid",
@@ -137,14 +137,17 @@ async def sent_form(request: AnyRequest) -> Form:
     return Form(fields, file if isinstance(file, UploadFile) else None)
 
 
+FORM: Final = ScopeValue[Form]("form")
+
+
 async def keep_form(request: AnyRequest) -> None:
     """Keep the form before a transaction is opened: its sender may be slow."""
-    request.scope["form"] = await sent_form(request)  # type: ignore[typeddict-unknown-key]
+    FORM.put(request.scope, await sent_form(request))
 
 
 def read_form(request: AnyRequest) -> Form:
     """Return the form that was sent; an empty one with a request that sends none."""
-    return request.scope.get("form") or Form({})  # type: ignore[return-value]
+    return FORM.find(request.scope) or Form({})
 
 
 def public_form(

@@ -66,5 +66,7 @@ async def _throw_away(receive: Receive) -> None:
     more = True
     while more and size <= REST_BYTES:
         message = await receive()
-        size += len(message.get("body", b""))  # type: ignore[arg-type]
+        if message["type"] != "http.request":
+            break
+        size += len(message.get("body", b""))
         more = bool(message.get("more_body", False))

@@ -11,11 +11,13 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar import MediaType, Request, Response
+from litestar import MediaType, Response
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
 from markupsafe import Markup
+
+from cardsync.web.request import AnyRequest
 
 # The policy allows no script, no frame and no other site, and no cache stores a member's page. The
 # referrer policy hides an invitation's token from other sites, and lets our own forms send their
@@ -66,7 +68,7 @@ def page(
     )
 
 
-def to_sign_in(request: Request[Any, Any, Any], _: Exception) -> Response[str]:
+def to_sign_in(request: AnyRequest, _: Exception) -> Response[str]:
     """Send a reader who is not signed in to the sign-in page, which leads back to this page."""
     query = f"?{request.url.query}" if request.url.query else ""
     back = quote(f"{request.url.path}{query}", safe="/")

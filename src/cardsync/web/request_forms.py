@@ -13,10 +13,11 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 
 from cardsync.platform.database.hot_reads import only_looking
+from cardsync.platform.kit.scope_values import ScopeValue
 
 FIRST_PART_SECONDS = 1.0
 _BRACKETS = re.compile(rb"(?i)(^|&)([^=&]+?)(?:\[|%5b)(?:\]|%5d)(?=[=&]|$)")
-_WITHOUT_BODY = "without_body"
+_WITHOUT_BODY = ScopeValue[bool]("without_body")
 
 
 def without_brackets(query: bytes) -> bytes:
@@ -33,7 +34,7 @@ def storable(query: bytes) -> bytes:
 
 def reads_by(scope: HTTPScope) -> Literal["GET", "HEAD"]:
     """Return the client's own method, GET or HEAD; the scope has GET for both."""
-    return "HEAD" if _WITHOUT_BODY in scope else "GET"
+    return "HEAD" if _WITHOUT_BODY.find(scope) else "GET"
 
 
 def unify_requests(app: ASGIApp) -> ASGIApp:
@@ -55,7 +56,7 @@ def unify_requests(app: ASGIApp) -> ASGIApp:
 
 async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
     scope["method"] = "GET"
-    scope[_WITHOUT_BODY] = True  # type: ignore[literal-required]
+    _WITHOUT_BODY.put(scope, True)
     # A body that is not sent has no ranges (RFC 9110, 14.2).
     scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"range"]
     answered = False

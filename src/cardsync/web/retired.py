@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter
+
+from cardsync.platform.kit.scope_values import ScopeValue
 
 if TYPE_CHECKING:
     from litestar.types import Scope
@@ -21,7 +23,6 @@ HEADERS: Final[dict[str, str]] = {
     "Sunset": "Until when it works at least (RFC 8594)",
     "Link": "What takes its place, as successor-version, and where both are described, as deprecation",
 }
-_IN_SCOPE: Final = "retired"
 _DESCRIBED: Final = "/openapi/openapi.json"
 
 
@@ -50,6 +51,7 @@ class Retired:
         ]
 
 
+_USED: Final = ScopeValue[Retired]("retired")
 CSV_IN_BODY: Final = Retired(
     "csv_in_body",
     "POST",
@@ -71,14 +73,14 @@ _ROUTES: Final = whole_routes(RETIRED)
 
 def used(scope: Scope, retired: Retired) -> None:
     """Record that this request uses a retired part."""
-    scope[_IN_SCOPE] = retired  # type: ignore[typeddict-unknown-key]
+    _USED.put(scope, retired)
 
 
 def retired_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer, and count the use."""
-    route = (scope.get("method"), scope.get("path_template"))
-    found: Any = scope.get(_IN_SCOPE) or _ROUTES.get(route)  # type: ignore[arg-type]
-    if not isinstance(found, Retired):
+    route = (str(scope.get("method")), str(scope.get("path_template")))
+    found = _USED.find(scope) or _ROUTES.get(route)
+    if found is None:
         return []
     USES.labels(found.name).inc()
     return found.headers()

@@ -19,6 +19,7 @@ from cardsync.access.rate_limits.buckets import Buckets
 from cardsync.access.rate_limits.groups import Group, group_of, groups_of, limits_of
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.setting_groups.access_settings import read_networks
 from cardsync.platform.settings import Settings
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 # How long a key that was valid counts as valid while its requests are refused: a flood then costs
 # no query.
 BELIEVED_SECONDS = 0.5
-_LOOKED_AT = "rate_limit_buckets"
+_LOOKED_AT = ScopeValue[list[Bucket]]("rate_limit_buckets")
 
 
 class RateLimits:
@@ -124,12 +125,12 @@ class RateLimits:
             *self._found(client, Group.SIGN_IN_ADDRESS),
             *self._found(name, Group.SIGN_IN_ACCOUNT),
         ]
-        scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
+        _LOOKED_AT.put(scope, buckets)
         await self._admit(scope, buckets)
 
     def _look_at(self, scope: Scope, holder: str, *groups: Group) -> list[Bucket]:
         buckets = self._found(holder, *groups)
-        scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
+        _LOOKED_AT.put(scope, buckets)
         return buckets
 
     def _found(self, holder: str, *groups: Group) -> list[Bucket]:
@@ -154,7 +155,7 @@ class RateLimits:
 
     def _refuse(self, scope: Scope, bucket: Bucket) -> None:
         self.buckets.note(bucket)
-        scope[_LOOKED_AT] = [bucket]  # type: ignore[literal-required]
+        _LOOKED_AT.put(scope, [bucket])
         wait = gcra.seconds_until_admitted(bucket.limit, bucket.tat, clock.monotonic())
         message = (
             f"more than {bucket.limit.count} requests a minute (limit {bucket.group});"
@@ -177,7 +178,7 @@ def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     one item per checked limit. If no limit was checked (an unknown path, a static file), they show
     the limit of the client's address, which such a request does not use up.
     """
-    buckets: list[Bucket] | None = scope.get(_LOOKED_AT)  # type: ignore[assignment]
+    buckets = _LOOKED_AT.find(scope)
     if not buckets:
         limits: RateLimits | None = scope["litestar_app"].state.get("rate_limits")
         buckets = limits.of_address(scope) if limits is not None else []

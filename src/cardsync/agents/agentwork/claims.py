@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -117,6 +116,9 @@ _ENDED_BEFORE = """
 """
 
 
+Named = Annotated[str, msgspec.Meta(max_length=200)]
+
+
 class ClaimedTask(msgspec.Struct):
     """`claim_token` is shown only here; with it the agent ends the claim before `claim_expires_at`."""
 
@@ -135,14 +137,19 @@ class ClaimedTasks(msgspec.Struct):
     """The tasks that the agent now has"""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """An agent's report of a claimed task."""
+class TaskError(msgspec.Struct):
+    code: Named
+    message: Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+class TaskOutcome(msgspec.Struct):
+    """`retryable`, of a failure: the task is offered again, five times in all."""
 
     status: Literal["completed", "failed"]
-    claim_token: str
+    """completed or failed"""
+    claim_token: Named
     result: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
+    error: TaskError | None = None
     retryable: bool = False
 
 
@@ -238,7 +245,7 @@ async def end_claim(
     session: AsyncSession,
     caller: Caller,
     task_id: int,
-    outcome: Outcome,
+    outcome: TaskOutcome,
     now: datetime,
 ) -> AgentTask:
     """End a claim and return the task as it is now. A repeated report of the same outcome changes
@@ -274,7 +281,7 @@ async def end_claim(
 async def _ended_before(
     session: AsyncSession,
     task: AgentTask,
-    outcome: Outcome,
+    outcome: TaskOutcome,
     hashed: bytes,
     now: datetime,
 ) -> AgentTask:
@@ -295,7 +302,7 @@ async def _ended_before(
 def _values(
     seller_id: int,
     task_id: int,
-    outcome: Outcome,
+    outcome: TaskOutcome,
     hashed: bytes,
 ) -> dict[str, Any]:
     return {
@@ -307,7 +314,7 @@ def _values(
     }
 
 
-def _json(value: dict[str, Any] | None) -> str | None:
+def _json(value: object) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from litestar import Response, Router, get, patch, post
@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork import claims, tasks
-from cardsync.agents.agentwork.claims import ClaimedTasks, Outcome
+from cardsync.agents.agentwork.claims import ClaimedTasks, Named, TaskOutcome
 from cardsync.agents.agentwork.models import Status
 from cardsync.agents.agentwork.schemas import Task, Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import KINDS, Kind, named_kinds
@@ -38,7 +38,6 @@ from cardsync.web.request import (
     problems,
 )
 
-Named = Annotated[str, msgspec.Meta(max_length=200)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=TASKS_CLAIMED)]
 
 
@@ -57,22 +56,6 @@ class ClaimRequest(msgspec.Struct):
     limit: Limit = 1
     """At most so many tasks, from 1 to 10"""
     capabilities: list[Named] | str | None = None
-
-
-class TaskError(msgspec.Struct):
-    code: Named
-    message: Annotated[str, msgspec.Meta(max_length=10_000)]
-
-
-class TaskOutcome(msgspec.Struct):
-    """`retryable`, of a failure: the task is offered again, five times in all."""
-
-    status: Literal["completed", "failed"]
-    """completed or failed"""
-    claim_token: Named
-    result: dict[str, Any] | None = None
-    error: TaskError | None = None
-    retryable: bool = False
 
 
 @post(
@@ -150,11 +133,9 @@ async def end_task(
 ) -> Task:
     """Report the outcome of a claimed task; a repeated report gets the same answer."""
     now = clock.now()
-    error = {"code": data.error.code, "message": data.error.message} if data.error else None
     if data.result is not None and len(msgspec.json.encode(data.result)) > TASK_RESULT_BYTES:
         raise errors.InvalidPayload(f"result: is longer than {TASK_RESULT_BYTES:,} bytes")
-    outcome = Outcome(data.status, data.claim_token, data.result, error, data.retryable)
-    task = await claims.end_claim(session, caller, task_id, outcome, now)
+    task = await claims.end_claim(session, caller, task_id, data, now)
     if task.kind == "quick_add_listing":
         await settle_result(session, caller, data.result, now)
     return task_body(task, now)

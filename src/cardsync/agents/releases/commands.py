@@ -184,8 +184,9 @@ def list_releases() -> Result:
 
 
 def _release_json(row: Release, origin: str) -> dict[str, Any]:
-    from cardsync.agents.releases.known_releases import published_of
+    from cardsync.agents.releases.offer import Published
     from cardsync.agents.releases.update import download_path
+    from cardsync.platform.kit.struct_rows import struct_of
 
     names = (
         "product",
@@ -202,5 +203,5 @@ def _release_json(row: Release, origin: str) -> dict[str, Any]:
     release_json["release_signature"] = release_json.pop("record_signature")
     return release_json | {
         "release": json.loads(row.record),
-        "download_url": origin + download_path(published_of(row)),
+        "download_url": origin + download_path(struct_of(Published, row)),
     }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from packaging.version import Version
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -26,6 +25,7 @@ from cardsync.agents.releases.offer import (
 from cardsync.platform import clock, errors
 from cardsync.platform.concurrency import every
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 
 TOPIC = "releases"
 READ_SECONDS = 5.0
@@ -36,7 +36,7 @@ MISS_SECONDS = 1.0
 
 
 async def read_shelves(session: AsyncSession) -> dict[str, Shelf]:
-    published = [published_of(row) for row in await session.scalars(select(Release))]
+    published = [struct_of(Published, row) for row in await session.scalars(select(Release))]
     kills = list(await session.execute(select(ReleaseKill.product, ReleaseKill.version)))
     return {
         product: shelve(
@@ -45,24 +45,6 @@ async def read_shelves(session: AsyncSession) -> dict[str, Shelf]:
         )
         for product in PRODUCTS
     }
-
-
-def published_of(row: Release) -> Published:
-    return Published(
-        product=row.product,
-        version=Version(row.version),
-        platform=row.platform,
-        channel=row.channel,
-        percentage=row.percentage,
-        min_from=Version(row.min_from) if row.min_from else None,
-        expires_at=row.expires_at,
-        storage_key=row.storage_key,
-        size=row.size,
-        sha256=row.sha256,
-        signature=row.signature,
-        record=row.record,
-        record_signature=row.record_signature,
-    )
 
 
 class KnownReleases:

@@ -11,8 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Annotated
 
+import msgspec
 from packaging.version import InvalidVersion, Version
+
+from cardsync.platform.kit.struct_rows import Reads
 
 PRODUCTS = ("agent", "desktop")
 STABLE = "stable"
@@ -33,16 +37,19 @@ _ALIASES = {
 }
 
 
-@dataclass(frozen=True)
-class Published:
+def _version_or_none(text: str | None) -> Version | None:
+    return Version(text) if text else None
+
+
+class Published(msgspec.Struct, frozen=True):
     """One artifact that the operator published."""
 
     product: str
-    version: Version
+    version: Annotated[Version, Reads(Version)]
     platform: str
     channel: str
     percentage: int
-    min_from: Version | None
+    min_from: Annotated[Version | None, Reads(_version_or_none)]
     expires_at: datetime
     storage_key: str
     size: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from litestar import Request, Response, Router, get
+from litestar import Response, Router, get
 from litestar.response import Template
 
 from cardsync.access import sessions, tokens
@@ -33,7 +33,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web import pages
 from cardsync.web.forms import Form, go, public_form, refused, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import ApiRequest, storable
+from cardsync.web.request import AnyRequest, ApiRequest, storable
 
 PATH = "/oauth/authorize"
 _FIELDS = 30
@@ -129,15 +129,15 @@ async def decide(
     raise errors.BadRequest("the form is not whole; go back and load the page again")
 
 
-def _unverified(request: Request[Any, Any, Any], exc: Unverified) -> Template:
+def _unverified(request: AnyRequest, exc: Unverified) -> Template:
     return page("message.html", 400, heading="This cannot be connected", message=str(exc))
 
 
-def _told(request: Request[Any, Any, Any], exc: RefusedAt) -> Response[str]:
+def _told(request: AnyRequest, exc: RefusedAt) -> Response[str]:
     return go(exc.address)
 
 
-def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+def _refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     if isinstance(exc, errors.OwnerRequired):
         return page("ask_owner.html", exc.status)
     if isinstance(exc, errors.PaidPlanRequired):

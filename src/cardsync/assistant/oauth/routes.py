@@ -5,10 +5,10 @@ registration (RFC 7591), tokens (RFC 6749) and their revocation (RFC 7009).
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from litestar import MediaType, Request, Response, Router, get, post
+from litestar import MediaType, Response, Router, get, post
 
 from cardsync.access.admission import among_programs
 from cardsync.access.audience import METADATA_PATH, PATH, SCOPES, audience
@@ -20,7 +20,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.web.forms import sent_form
-from cardsync.web.request import ApiRequest, media_type
+from cardsync.web.request import AnyRequest, ApiRequest, media_type
 
 PRIVATE: Final = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -124,7 +124,7 @@ async def _form(request: ApiRequest) -> tuple[dict[str, list[str]], datetime]:
         raise Refused("invalid_request", str(e)) from None
 
 
-def _refused(request: Request[Any, Any, Any], exc: Refused) -> Response[dict[str, str]]:
+def _refused(request: AnyRequest, exc: Refused) -> Response[dict[str, str]]:
     headers = PRIVATE | ({"WWW-Authenticate": "Bearer"} if exc.status == 401 else {})
     return Response(exc.body(), status_code=exc.status, media_type=MediaType.JSON, headers=headers)
 

@@ -4,15 +4,16 @@ rights into the request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from cardsync.access.caller import Caller, Identity, caller_query, read_row
+from cardsync.access.caller import ADMITTED, Caller, Identity, caller_query, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
 from cardsync.platform.database import seller_slots
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.limits import LARGEST_ID
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _OPEN: Final = caller_query(
     "b.terms",
     "n.name",
 )
+
+SHOP: Final = ScopeValue[Shop]("shop")
 
 
 async def open_shop(database: Database, seller_id: int) -> tuple[Caller, Shop]:
@@ -47,12 +50,8 @@ def admitting_visitors(app: ASGIApp) -> ASGIApp:
         seller_id = int(scope["path_params"].get("shop", 0))
         caller, shop = await open_shop(state.database, seller_id)
         seller_slots.asked_by(caller.seller_id)
-        scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
-        scope["shop"] = shop  # type: ignore[typeddict-unknown-key]
+        ADMITTED.put(scope, caller)
+        SHOP.put(scope, shop)
         await app(scope, receive, send)
 
     return admitted
-
-
-def shop_of(scope: Any) -> Shop:
-    return cast(Shop, scope["shop"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from litestar import Request, Router, delete, get, patch, post
-from litestar.datastructures import State as AppState
+from litestar import Router, delete, get, patch, post
 from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -31,6 +30,7 @@ from cardsync.web.request import (
     FOR_EITHER,
     FOR_OWNERS,
     WITH_JSON_BODY,
+    ApiRequest,
     Deleted,
     problems,
 )
@@ -197,7 +197,7 @@ async def make_offer(
     responses=problems(*FOR_OWNERS, errors.NotFound, errors.OfferStateWrong, errors.RefusedByGrant),
 )
 async def make_offer_link(
-    request: Request[Any, Any, AppState],
+    request: ApiRequest,
     caller: Caller,
     session: AsyncSession,
     settings: Settings,

@@ -189,9 +189,9 @@ def _mtgjson_ids(path: Path) -> dict[str, dict[str, int]]:
             product = id_or_none(ids.get("tcgplayerProductId"))
             etched = id_or_none(ids.get("tcgplayerEtchedProductId"))
             uuid = card.get("uuid")
-            if isinstance(uuid, str) and (product or etched):
+            if isinstance(uuid, str) and (special := etched or product):
                 plain = {"normal": product, "foil": product} if product else {}
-                found[uuid] = {**plain, "etched": etched or product}  # type: ignore[dict-item]
+                found[uuid] = {**plain, "etched": special}
     return found
 
 

@@ -21,7 +21,7 @@ from cardsync.platform import errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.browser_session import changed_own
-from cardsync.shop.accounts.own_account import OwnChange
+from cardsync.shop.accounts.own_account import OwnAccountChange
 from cardsync.shop.credits import ledger
 from cardsync.web.forms import Form, read_form, sentence
 
@@ -74,12 +74,11 @@ async def change_account(
     of = request.url.path.rpartition("/")[2]
     secret = {name: (form.all(name) or [""])[-1] for name in ("current_password", "new_password")}
     if of == "details":
-        wanted = OwnChange(form["name"], form["email"])
+        wanted = OwnAccountChange(form["name"], form["email"])
     else:
-        wanted = OwnChange(password=secret["new_password"])
-    changed = await changed_own(
-        database, caller, request, settings, wanted, secret["current_password"] or None
-    )
+        wanted = OwnAccountChange(new_password=secret["new_password"])
+    wanted.current_password = secret["current_password"] or None
+    changed = await changed_own(database, caller, request, settings, wanted)
     done = together(*(message(f"own_{one}") for one in changed)) or message("same")
     return see("/account", done=done)
 

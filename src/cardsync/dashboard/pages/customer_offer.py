@@ -7,7 +7,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, get_args
 
-from litestar import MediaType, Request, Response, get
+from litestar import MediaType, Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -29,6 +29,7 @@ from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
+from cardsync.web.request import AnyRequest
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.
 CUSTOMER_HEADERS = HEADERS | {
@@ -88,8 +89,8 @@ async def _accept(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, form: Form
 ) -> None:
     """Raises what `answer_yes` raises."""
-    way = form["way"]
-    if way not in get_args(Way):
+    way: Way | None = next((way for way in get_args(Way) if way == form["way"]), None)
+    if way is None:
         raise errors.InvalidPayload("way: choose cash, store credit or split")
     part = _amount(form["cash_part"]) if way == "split" else None
     chosen, shown = chosen_of(form)
@@ -98,7 +99,7 @@ async def _accept(
         caller,
         offer_id,
         revision,
-        way,  # type: ignore[arg-type]
+        way,
         part,
         chosen,
         clock.now(),
@@ -219,7 +220,7 @@ def _ended(said: str, status: int, again: str = "", shop: Shop | None = None) ->
 
 
 def refused(
-    request: Request[Any, Any, Any],
+    request: AnyRequest,
     problem: errors.Problem,
 ) -> Response[Any] | Template:
     """Say in a page why the link opens nothing, without a sign-in."""

@@ -8,7 +8,7 @@ import re
 import secrets
 from typing import Any, cast, get_args
 
-from litestar import MediaType, Request, Response, get
+from litestar import MediaType, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -28,6 +28,7 @@ from cardsync.sales.pulling.queue import Entry, PhoneLink, read_queue
 from cardsync.sales.pulling.schemas import PullLine, progress_of, pull_line
 from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
+from cardsync.web.request import AnyRequest
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 OPEN = ("waiting", "deferred")
@@ -163,7 +164,7 @@ async def worker() -> Response[str]:
 
 
 def refused(
-    request: Request[Any, Any, Any],
+    request: AnyRequest,
     problem: errors.Problem,
 ) -> Response[Any] | Template:
     """Say in a page why the link opens nothing, without a sign-in. The page also shows the marks

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from litestar import MediaType, Request, Response, get
+from litestar import MediaType, Response, get
 from litestar.response import Template
 
 from cardsync.access.admission import among_programs
@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.buylist.carts import CartLine, place_of, read_cart, send_cart, wants_of
 from cardsync.buying.buylist.search_buylist import BuylistRow, search_buylist
-from cardsync.buying.buylist.visitors import shop_of
+from cardsync.buying.buylist.visitors import SHOP
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_amounts import Priced, totals
 from cardsync.buying.offers.price_lines import priced
@@ -32,6 +32,7 @@ from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
+from cardsync.web.request import AnyRequest
 
 # Nothing of the search leaves the page, and no search engine follows carts.
 VISITOR_HEADERS = HEADERS | {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "nofollow"}
@@ -63,7 +64,7 @@ async def send_by_form(
             )
     except (errors.InvalidPayload, errors.ListFull) as e:
         return await _shown(request, caller, database, cart, e, given=given)
-    headers = VISITOR_HEADERS | {"Location": url(shop_of(request.scope).buylist, sent=number)}
+    headers = VISITOR_HEADERS | {"Location": url(SHOP.of(request.scope).buylist, sent=number)}
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
 
 
@@ -110,7 +111,7 @@ async def _shown(
     if refused is not None:
         cart, problem = [], refused
     sums = totals(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in lines)
-    shop = shop_of(request.scope)
+    shop = SHOP.of(request.scope)
     path = shop.buylist
     entries = [each.entry for each in cart]
     remove = [
@@ -179,7 +180,7 @@ async def buylist_picture(
     return answer(shown, request.headers.get("if-none-match"), FOREVER)
 
 
-def refused(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any] | Template:
+def refused(request: AnyRequest, problem: errors.Problem) -> Response[Any] | Template:
     return page(
         "message.html",
         problem.status,

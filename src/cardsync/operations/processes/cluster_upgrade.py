@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import psycopg
 from psycopg import sql
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import structlog
 from prometheus_client import (
     REGISTRY,
@@ -61,7 +61,8 @@ class _OfAll(multiprocess.MultiProcessCollector):
     def collect(self) -> Iterable[Metric]:
         fold_dead(self._folder)
         with _folding:
-            return super().collect()  # type: ignore[no-any-return, no-untyped-call]
+            found: Iterable[Metric] = super().collect()  # type: ignore[no-untyped-call]
+            return found
 
 
 def fold_dead(folder: Path) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from cardsync.operations.processes.embedded_host import SOCKET_NAME, EmbeddedError
 from cardsync.platform import clock

@@ -7,8 +7,8 @@ from functools import lru_cache
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import dialect, psycopg
 
-_NAMED = psycopg.dialect()  # type: ignore[no-untyped-call]
-_NUMBERED = dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+_NAMED = psycopg.dialect()
+_NUMBERED = dialect(paramstyle="numeric_dollar")
 
 
 def named(statement: str) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.derived.dropped_cards import DROPPED
@@ -158,7 +158,9 @@ async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, An
     stock = (await session.execute(text(_STOCK), values)).all()
     known = await session.scalars(text(_LINES), values)
     nothing = {"cards": 0, "copies": 0, "listed": 0, "market": 0}
-    lines = dict.fromkeys(known, nothing) | {row.product_line: _line(row) for row in stock}
+    lines = dict.fromkeys(known, nothing) | {
+        row.product_line: {name: getattr(row, name) for name in nothing} for row in stock
+    }
     rows = [
         {"seller": values["seller"], "now": values["now"], "day": day, "product_line": line}
         | figures
@@ -169,15 +171,6 @@ async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, An
     return {
         "asked": sum(row.asked for row in stock),
         "asked_value": sum(row.asked_value for row in stock),
-    }
-
-
-def _line(row: Row[Any]) -> dict[str, Any]:
-    return {
-        "cards": row.cards,
-        "copies": row.copies,
-        "listed": row.listed,
-        "market": row.market,
     }
 
 

@@ -199,7 +199,7 @@ def traces_exported(url: str, ratio: float, process: str) -> Iterator[None]:
     finally:
         TRACING.tracer = before
         logs.LISTENERS.remove(_with_trace)
-        processor.shutdown()  # type: ignore[no-untyped-call]
+        processor.shutdown()
 
 
 def _with_trace(event: MutableMapping[str, Any]) -> None:

@@ -94,8 +94,7 @@ def sums_of(frame: pl.DataFrame, past: pl.DataFrame) -> Sums:
     for span, limit in SPANS:
         far = frame.filter(is_beyond(span, limit))
         found[f"{span}_cards"] = far.height
-        first = far["marketplace_id"].min() if far.height else None
-        found[f"{span}_first"] = first  # type: ignore[assignment]
+        found[f"{span}_first"] = far.select(pl.min("marketplace_id")).item()
     before, fallen = max(
         (_touched(frame, side) for side in SIDES),
         key=lambda pair: pair[1] * WHOLE_BP // pair[0] if pair[0] else 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any, Final
 
-from litestar import Request, Response, Router, get
+from litestar import Response, Router, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -32,7 +32,7 @@ from cardsync.shop.activity import feed
 from cardsync.shop.activity.entry_words import Names, actor_words
 from cardsync.web.forms import Form, go, public_form, refused
 from cardsync.web.pages import page
-from cardsync.web.request import ApiRequest
+from cardsync.web.request import AnyRequest, ApiRequest
 
 SAID: Final[dict[Outcome, str]] = {
     "applied": "This plan has been applied.",
@@ -114,7 +114,7 @@ async def decide_on_plan(
     return go(f"/plans/{plan_id}")
 
 
-def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+def _refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     """After the sign-in the member comes back to the plan."""
     if isinstance(exc, errors.Unauthorized):
         return go(f"/sign-in?then={request.url.path}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Request, Response, Router, get, patch, post
+from litestar import Response, Router, get, patch, post
 from litestar.di import Provide
 from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -40,6 +40,7 @@ from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
     WITH_JSON_BODY,
+    AnyRequest,
     problems,
     provide_bounded_session,
 )
@@ -109,7 +110,7 @@ async def propose_plan(
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_plans(
-    request: Request[Any, Any, Any], caller: Caller, session: AsyncSession, settings: Settings,
+    request: AnyRequest, caller: Caller, session: AsyncSession, settings: Settings,
     status: str | None = None,
 ) -> Plans:  # fmt: skip
     """The newest plans first; `status` leaves those of one outcome."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
-from litestar import Request, Response, Router, get, post
-from litestar.datastructures import State
+from litestar import Response, Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_READING_TOKEN, A_SESSION, BY_ANY, BY_ANYBODY, READS
@@ -65,6 +64,7 @@ from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
     WITH_JSON_BODY,
+    ApiRequest,
     problems,
 )
 
@@ -203,7 +203,7 @@ async def price_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
 
 @post("/preview/draft", **OF_A_DRAFT)
 async def preview_draft_rule(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     caller: Caller,
     heavy: HeavyWork,
     data: DraftAsked,
@@ -226,7 +226,7 @@ async def preview_draft_rule(
 
 @post("/preview/sale", **OF_A_DRAFT)
 async def preview_sale(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     caller: Caller,
     heavy: HeavyWork,
     data: PromotionAsked,

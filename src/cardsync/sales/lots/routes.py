@@ -6,8 +6,7 @@ from datetime import date
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Request, Response, Router, delete, get, patch, post
-from litestar.datastructures import State
+from litestar import Response, Router, delete, get, patch, post
 from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -47,6 +46,7 @@ from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
     WITH_JSON_BODY,
+    ApiRequest,
     Deleted,
     problems,
     provide_caller,
@@ -186,7 +186,7 @@ READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 @get("/profit", **BY_TOKENS_TOO, responses=READING)
 async def read_profit(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
     by: ProfitBy = "day",
@@ -201,7 +201,7 @@ async def read_profit(
 
 @get("/profit.csv", **BY_TOKENS_TOO, responses={200: answer("The rows"), **READING})
 async def download_profit(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
     by: ProfitBy = "day",
@@ -221,7 +221,7 @@ class OrderProfit(msgspec.Struct):
     **BY_TOKENS_TOO,
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
-async def read_order_profit(request: Request[Any, Any, State], order_id: int) -> OrderProfit:
+async def read_order_profit(request: ApiRequest, order_id: int) -> OrderProfit:
     """The profit of each line of an order; an unknown or cancelled order has none."""
     async with reading(request) as reads:
         return OrderProfit(await profit.of_order(reads, provide_caller(request), order_id))
@@ -234,7 +234,7 @@ class CardsWithoutCost(msgspec.Struct):
 
 @get("/profit/without_cost", **BY_TOKENS_TOO, responses=READING)
 async def read_without_cost(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
 ) -> CardsWithoutCost:
@@ -264,7 +264,7 @@ async def import_payments(
 
 @get("/fees", **BY_TOKENS_TOO, responses=READING)
 async def read_fees(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
 ) -> FeeAudit:

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Request, Response, Router, get
-from litestar.datastructures import State
+from litestar import Response, Router, get
 from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 
@@ -42,6 +41,8 @@ from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import TEXT, TEXTS, described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
+    AnyRequest,
+    ApiRequest,
     Polled,
     problems,
     provide_caller,
@@ -124,7 +125,7 @@ class _CustomersQuery(Operation):
         self.parameters = described(_PAGE)
 
 
-def _given(request: Request[Any, Any, Any]) -> Given:
+def _given(request: AnyRequest) -> Given:
     return request.query_params.dict()
 
 
@@ -137,7 +138,7 @@ def _bodies(found: FoundOrders) -> list[OrderBody]:
     operation_class=_OrdersQuery,
     responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
 )
-async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
+async def orders(request: ApiRequest) -> Polled[OrdersPage]:
     """The seller's orders, newest first, with their items; and the seller's newest pull
     sessions.
     """
@@ -171,7 +172,7 @@ class _ExportQuery(Operation):
         **problems(*BEHIND_A_KEY, errors.InvalidPayload),
     },
 )
-async def export_orders(request: Request[Any, Any, State]) -> Response[bytes]:
+async def export_orders(request: ApiRequest) -> Response[bytes]:
     """The seller's orders that a filter finds, all of them, as a CSV that streams."""
     state = request.app.state
     parts = await orders_as_csv(
@@ -210,7 +211,7 @@ async def sold_orders(
 
 
 @get("/orders/{order_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def order(request: Request[Any, Any, State], order_id: int) -> Polled[OrderInFull]:
+async def order(request: ApiRequest, order_id: int) -> Polled[OrderInFull]:
     """One order with every item, the places of its cards, and its pull sessions."""
     async with reading(request) as reads:
         found = await read_order(reads, provide_caller(request), order_id)
@@ -218,7 +219,7 @@ async def order(request: Request[Any, Any, State], order_id: int) -> Polled[Orde
 
 
 @get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
-async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
+async def buyers(request: ApiRequest) -> Polled[CustomersPage]:
     """The seller's customers by what their orders add up to, and the share of them with more than
     one order.
     """

@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Request, Router, get, post, put
-from litestar.datastructures import State
+from litestar import Router, get, post, put
 from litestar.params import Parameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -34,6 +33,7 @@ from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
     WITH_JSON_BODY,
+    ApiRequest,
     problems,
     provide_caller,
     reading,
@@ -64,7 +64,7 @@ class RestockBody(msgspec.Struct):
 
 
 @get("/customers/{key:str}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def read_customer(request: Request[Any, Any, State], key: str) -> CustomerInFull:
+async def read_customer(request: ApiRequest, key: str) -> CustomerInFull:
     """One customer: what was ordered and refunded, the newest orders, and the seller's note."""
     async with reading(request) as reads:
         return await one_customer.read_customer(reads, provide_caller(request), key)
@@ -88,7 +88,7 @@ async def note_customer(
 
 @get("/returns", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
 async def read_returns(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     restocked: bool = False,
     wanted: Annotated[returned_copies.ReturnState | None, QueryParameter(name="state")] = None,
     page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
@@ -111,7 +111,7 @@ async def read_returns(
 
 
 @get("/returns/customers", responses=problems(*BEHIND_A_KEY))
-async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
+async def read_refunders(request: ApiRequest) -> Refunders:
     """The customers with more than one refunded order, those with the most first."""
     async with reading(request) as reads:
         return Refunders(await one_customer.repeat_refunders(reads, provide_caller(request)))

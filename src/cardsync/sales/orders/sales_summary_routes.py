@@ -5,10 +5,9 @@ and not at all.
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Request, Response, Router, get
-from litestar.datastructures import State
+from litestar import Response, Router, get
 from litestar.params import QueryParameter
 
 from cardsync.platform import errors
@@ -22,7 +21,7 @@ from cardsync.sales.orders.sales_summary_schemas import (
 )
 from cardsync.sales.reports import read_report
 from cardsync.web.as_csv import answer, body, headers
-from cardsync.web.request import READ_BY_OWNERS, problems
+from cardsync.web.request import READ_BY_OWNERS, ApiRequest, problems
 
 First = Annotated[
     date | None,
@@ -38,7 +37,7 @@ READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 @get("/summary", responses=READING)
 async def read_sales_summary(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
     by: SummaryBy = "day",
@@ -52,7 +51,7 @@ async def read_sales_summary(
 
 @get("/summary.csv", responses={200: answer("The periods, or the games"), **READING})
 async def download_sales_summary(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
     by: SummaryBy = "day",
@@ -64,7 +63,7 @@ async def download_sales_summary(
 
 @get("/cards", responses=READING)
 async def read_sales_cards(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
 ) -> SalesCards:
@@ -74,7 +73,7 @@ async def read_sales_cards(
 
 @get("/cards.csv", responses={200: answer("The cards of both kinds"), **READING})
 async def download_sales_cards(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     first: First = None,
     last: Last = None,
 ) -> Response[bytes]:

@@ -18,12 +18,12 @@ from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import SignedIn
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_account
-from cardsync.shop.accounts.own_account import OwnChange
-from cardsync.shop.accounts.schemas import SessionBody, session_body
-from cardsync.web.forms import AnyRequest
-from cardsync.web.request import ApiRequest
+from cardsync.shop.accounts.own_account import OwnAccountChange
+from cardsync.shop.accounts.schemas import SessionBody
+from cardsync.web.request import AnyRequest, ApiRequest
 
 # No cache may keep an answer about a session.
 PRIVATE = {"Cache-Control": "no-store"}
@@ -56,7 +56,7 @@ async def signed_in(
 def begun(who: SignedIn, settings: Settings, status: int = 200) -> Response[SessionBody]:
     """Answer with the session that has begun: its cookie is set."""
     return Response(
-        session_body(who),
+        struct_of(SessionBody, who),
         status_code=status,
         media_type=MediaType.JSON,
         headers=PRIVATE,
@@ -76,14 +76,13 @@ async def changed_own(
     caller: Caller,
     request: AnyRequest,
     settings: Settings,
-    wanted: OwnChange,
-    present: str | None,
+    wanted: OwnAccountChange,
 ) -> list[str]:
     """Change the member's own account; its password can be guessed no faster than at a sign-in."""
-    if present is not None:
+    if wanted.current_password is not None:
         rate_limits: RateLimits = request.app.state.rate_limits
         await rate_limits.admit_sign_in(request.scope, f"member {caller.member_id}")
-    return await own_account.change(database, settings, caller, wanted, present, clock.now())
+    return await own_account.change(database, settings, caller, wanted, clock.now())
 
 
 async def who_asks(session: AsyncSession, caller: Caller, request: ApiRequest) -> SignedIn:

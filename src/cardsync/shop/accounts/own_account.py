@@ -7,8 +7,9 @@ installation sends mail. A new password ends the member's other sessions.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated
 
+import msgspec
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -22,29 +23,33 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations
 from cardsync.shop.accounts.invitations import MemberError
+from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.record_notices import tell_at
 
 KIND = "sign_in_changed"
+Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOST)]
 
 
-class OwnChange(NamedTuple):
-    """The fields to set; None leaves one as it is."""
+class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields to set. A new address or password wants `current_password`."""
 
-    name: str | None = None
-    email: str | None = None
-    password: str | None = None
+    name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
+    """The member's name"""
+    email: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)] | None = None
+    current_password: Password | None = None
+    """The password until now"""
+    new_password: Password | None = None
 
 
 async def change(
     database: Database,
     settings: Settings,
     caller: Caller,
-    wanted: OwnChange,
-    present: str | None,
+    wanted: OwnAccountChange,
     now: datetime,
 ) -> list[str]:
-    """Change the account, and return the changed fields; `present` is the present password.
+    """Change the account, and return the changed fields.
 
     Raises InvalidPayload.
     """
@@ -53,13 +58,13 @@ async def change(
         stored, was = before.password_hash, before.email
     name, email = _name(wanted.name, before.name), _address(wanted.email, was)
     password_hash = None
-    if email is not None or wanted.password is not None:
-        if wanted.password is not None:
-            passwords.acceptable(wanted.password)
-        if not await passwords.is_right(stored, present or ""):
+    if email is not None or wanted.new_password is not None:
+        if wanted.new_password is not None:
+            passwords.acceptable(wanted.new_password)
+        if not await passwords.is_right(stored, wanted.current_password or ""):
             raise errors.InvalidPayload("current_password: this is not your present password")
-        if wanted.password is not None:
-            password_hash = await passwords.hashed(wanted.password)
+        if wanted.new_password is not None:
+            password_hash = await passwords.hashed(wanted.new_password)
     async with database.tenant(caller.seller_id) as session:
         member = await _own(session, caller, locked=True)
         # A password changed meanwhile is not the one that was checked.

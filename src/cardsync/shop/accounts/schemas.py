@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -13,10 +14,10 @@ from msgspec import UNSET, UnsetType
 
 from cardsync.access import tokens
 from cardsync.access.models import SETTINGS, Account
-from cardsync.access.sessions import UNKNOWN, SignedIn
+from cardsync.access.sessions import UNKNOWN
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform.described import Like
-from cardsync.platform.kit.struct_rows import Column, OfRow, ReadsFor
+from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, ReadsFor, struct_of
 from cardsync.platform.money import usd
 
 Role = Annotated[str, Like(Literal["owner", "staff"])]
@@ -77,7 +78,7 @@ def settings_body(account: Account) -> AccountSettings:
 
 
 class MemberBody(msgspec.Struct):
-    id: int
+    id: Annotated[int, Column("member_id")]
     name: str
     """The member's name"""
     email: str
@@ -85,30 +86,22 @@ class MemberBody(msgspec.Struct):
 
 
 class SellerBody(msgspec.Struct):
-    id: int
-    name: str
+    id: Annotated[int, Column("seller_id")]
+    name: Annotated[str, Column("seller_name")]
     """The shop's name"""
 
 
 class SessionBody(msgspec.Struct):
     """Requests other than GET and HEAD carry `csrf_token` in X-CSRF-Token."""
 
-    csrf_token: str
-    member: MemberBody
+    csrf_token: Annotated[str, Column("token"), Reads(tokens.csrf_token)]
+    member: Annotated[MemberBody, OfRow(partial(struct_of, MemberBody))]
     """The member who is signed in"""
-    seller: SellerBody
+    seller: Annotated[SellerBody, OfRow(partial(struct_of, SellerBody))]
 
 
 class SignedOut(msgspec.Struct):
     deleted: bool
-
-
-def session_body(who: SignedIn) -> SessionBody:
-    return SessionBody(
-        tokens.csrf_token(who.token),
-        MemberBody(who.member_id, who.name, who.email, who.role),
-        SellerBody(who.seller_id, who.seller_name),
-    )
 
 
 class RosterBody(msgspec.Struct):

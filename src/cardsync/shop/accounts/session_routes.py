@@ -28,14 +28,13 @@ from cardsync.shop.accounts.browser_session import (
     signed_out,
     who_asks,
 )
-from cardsync.shop.accounts.own_account import OwnChange
+from cardsync.shop.accounts.own_account import OwnAccountChange, Password
 from cardsync.shop.accounts.schemas import (
     MemberBody,
     OwnSession,
     OwnSessions,
     SessionBody,
     SignedOut,
-    session_body,
 )
 from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.web.request import (
@@ -47,7 +46,6 @@ from cardsync.web.request import (
     problems,
 )
 
-Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOST)]
 # The other methods of the same address are strangers'.
 SIGNED_IN: dict[str, Any] = {
     "middleware": [admitting],
@@ -72,17 +70,6 @@ class Acceptance(msgspec.Struct):
 
     password: Password
     name: Annotated[str, msgspec.Meta(max_length=limits.MEMBER_NAME_CHARACTERS)] | None = None
-
-
-class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set. A new address or password wants `current_password`."""
-
-    name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
-    """The member's name"""
-    email: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)] | None = None
-    current_password: Password | None = None
-    """The password until now"""
-    new_password: Password | None = None
 
 
 class OwnAccountChanged(msgspec.Struct):
@@ -139,7 +126,7 @@ async def read_session(
 ) -> Response[SessionBody]:
     """Show the signed-in member, and the session's CSRF token."""
     return Response(
-        session_body(await who_asks(session, caller, request)),
+        struct_of(SessionBody, await who_asks(session, caller, request)),
         media_type=MediaType.JSON,
         headers=PRIVATE,
     )
@@ -184,11 +171,10 @@ async def change_own_account(
     """Change the member's own name, email address or password. The address before hears of a new
     address or password by mail; a new password ends the member's other sessions.
     """
-    wanted = OwnChange(data.name, data.email, data.new_password)
-    changed = await changed_own(database, caller, request, settings, wanted, data.current_password)
+    changed = await changed_own(database, caller, request, settings, data)
     async with database.tenant(caller.seller_id) as session:
         who = await who_asks(session, caller, request)
-    return OwnAccountChanged(changed, session_body(who).member)
+    return OwnAccountChanged(changed, struct_of(MemberBody, who))
 
 
 @get("/sessions", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))

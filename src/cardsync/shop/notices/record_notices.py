@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import insert, select
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account, Member
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
-from cardsync.platform.money import usd
+from cardsync.platform.kit.struct_rows import Reads, Usd, struct_of
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.jobs import mark_due_by
 from cardsync.shop.notices.models import Notice, NoticeMail, NoticeReader, Webhook, WebhookDelivery
@@ -35,9 +35,9 @@ class NoticeData(msgspec.Struct):
     notice_id: int | None
     severity: str
     sentence: str
-    since: str | None
-    deadline: str | None
-    money: str | None
+    since: Annotated[str | None, Reads(rfc3339_or_none)]
+    deadline: Annotated[str | None, Reads(rfc3339_or_none)]
+    money: Usd | None
     count: int
     subject: int | None
     url: str
@@ -161,17 +161,7 @@ def message_body(
     one: NewsItem,
     now: datetime,
 ) -> str:
-    data = NoticeData(
-        notice_id,
-        one.severity,
-        one.sentence,
-        rfc3339_or_none(one.since),
-        rfc3339_or_none(one.deadline),
-        usd(one.money),
-        one.count,
-        one.subject,
-        settings.origin + one.path,
-    )
+    data = struct_of(NoticeData, one, notice_id=notice_id, url=settings.origin + one.path)
     return msgspec.json.encode(Message(one.kind, rfc3339(now), data)).decode()
 
 

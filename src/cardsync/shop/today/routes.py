@@ -4,10 +4,9 @@ cards that moved most.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Request, Router, get
-from litestar.datastructures import State
+from litestar import Router, get
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -19,14 +18,14 @@ from cardsync.shop.today import sync_result, work_list
 from cardsync.shop.today.listed_value import DAYS_MOST, read_listed_value
 from cardsync.shop.today.movers import read_movers
 from cardsync.shop.today.schemas import ListedValueBody, MoversBody, SyncResultBody, TodayBody
-from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
+from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, ApiRequest, problems, reading
 
 READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
 
 
 @get("/today", responses=problems(*BEHIND_A_KEY))
 async def today(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     caller: Caller,
     session: AsyncSession,
     settings: Settings,
@@ -43,7 +42,7 @@ async def today(
 
 @get("/listed_value", responses=problems(*READ_BY_OWNERS, errors.InvalidPayload))
 async def listed_value(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     caller: Caller,
     days: Annotated[
         int,
@@ -60,7 +59,7 @@ async def listed_value(
 
 @get("/movers", responses=READING)
 async def movers(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     caller: Caller,
     days: Annotated[int, Parameter(required=False, description="7 or 30")] = 7,
 ) -> MoversBody:
@@ -73,7 +72,7 @@ async def movers(
 
 @get("/sync_result", responses=problems(*READ_BY_OWNERS, errors.NotFound, errors.InvalidPayload))
 async def read_sync_result(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     caller: Caller,
     cycle: Annotated[
         int | None,

@@ -1,9 +1,9 @@
-"""The JSON structs of Today, and the function that fills a condition. Pure."""
+"""The JSON structs of Today."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
-from decimal import Decimal
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,11 +15,11 @@ from cardsync.agents.sync.cooldown import Meets
 from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.described import Like
-from cardsync.platform.kit.struct_rows import Reads
-from cardsync.platform.money import dollars, usd
+from cardsync.platform.kit.struct_rows import OfRow, Reads, struct_of
+from cardsync.platform.money import dollars
 from cardsync.sales.orders.order_filter import ShippingType
-from cardsync.shop.today.shop_facts import Condition, Severity
 from cardsync.shop.today.shop_facts import Kind as ConditionKind
+from cardsync.shop.today.shop_facts import Severity
 
 
 class NextStep(msgspec.Struct):
@@ -40,10 +40,10 @@ class ConditionBody(msgspec.Struct):
     """The kind of the condition"""
     severity: Severity
     """How much it matters"""
-    since: str | None
+    since: Annotated[str | None, Reads(rfc3339_or_none)]
     money: str | None
     """The amount at stake, in USD; null: nothing, or staff who may not see it"""
-    deadline: str | None
+    deadline: Annotated[str | None, Reads(rfc3339_or_none)]
     """When it is too late; null: never"""
     count: int
     subject: int | None
@@ -53,7 +53,7 @@ class ConditionBody(msgspec.Struct):
     """The description of the matter"""
     sentence: str
     """The title with its detail"""
-    next_step: NextStep
+    next_step: Annotated[NextStep, OfRow(partial(struct_of, NextStep))]
     """The action that a person takes next"""
 
 
@@ -357,19 +357,3 @@ class SyncResult(msgspec.Struct, kw_only=True):
 class SyncResultBody(msgspec.Struct):
     result: SyncResult | None
     """The sync; null before the first"""
-
-
-def condition_body(one: Condition, money: Decimal | None) -> ConditionBody:
-    return ConditionBody(
-        one.kind,
-        one.severity,
-        rfc3339_or_none(one.since),
-        usd(money),
-        rfc3339_or_none(one.deadline),
-        one.count,
-        one.subject,
-        one.title,
-        one.detail,
-        one.sentence,
-        NextStep(one.label, one.path),
-    )

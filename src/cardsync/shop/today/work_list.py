@@ -17,11 +17,13 @@ from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.agents.sync.status import SyncStatus, status_of
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.prices.files.price_updates import run_waits
 from cardsync.shop.today.conditions import conditions
 from cardsync.shop.today.queries import read_shop
-from cardsync.shop.today.schemas import SyncBody, TodayBody, condition_body
+from cardsync.shop.today.schemas import ConditionBody, SyncBody, TodayBody
 from cardsync.shop.today.sync_result import last_brought
 
 
@@ -40,7 +42,9 @@ async def today_of(
     found = conditions(shop.facts, owner=caller.role == "owner")
     return TodayBody(
         # The worth of waiting work is a part of the sold or listed value.
-        conditions=[condition_body(one, caller.revenue(one.money)) for one in found],
+        conditions=[
+            struct_of(ConditionBody, one, money=usd(caller.revenue(one.money))) for one in found
+        ],
         sync=_sync(caller, status, agent.last_seen_at if agent else None, now, settings),
         sales=shop.sales if caller.sees_revenue else UNSET,
         listed=shop.listed if caller.sees_revenue else UNSET,

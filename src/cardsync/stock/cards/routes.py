@@ -5,10 +5,9 @@ search, and a card with its price history.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
-from litestar import Request, Response, Router, get
-from litestar.datastructures import State
+from litestar import Response, Router, get
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
@@ -43,6 +42,7 @@ from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import TEXT, TEXTS, described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
+    ApiRequest,
     Polled,
     problems,
     provide_caller,
@@ -77,7 +77,7 @@ _QUERY = {
 }
 
 
-def _given(request: Request[Any, Any, State]) -> dict[str, list[str]]:
+def _given(request: ApiRequest) -> dict[str, list[str]]:
     return request.query_params.dict()
 
 
@@ -94,7 +94,7 @@ class _CardsQuery(Operation):
     operation_class=_CardsQuery,
     responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
 )
-async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
+async def cards(request: ApiRequest) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
     caller = provide_caller(request)
     settings = provide_settings(request.app.state)
@@ -150,7 +150,7 @@ class _SelectedQuery(Operation):
         **problems(*BEHIND_A_KEY, errors.InvalidPayload),
     },
 )
-async def export_cards(request: Request[Any, Any, State]) -> Response[bytes]:
+async def export_cards(request: ApiRequest) -> Response[bytes]:
     """The seller's cards that a search finds, all of them, as a CSV that streams."""
     state = request.app.state
     parts = await cards_as_csv(
@@ -193,7 +193,7 @@ class _BehindQuery(Operation):
     responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
 )
 async def next_cards(
-    request: Request[Any, Any, State],
+    request: ApiRequest,
     card_id: int,
 ) -> Polled[CardsBehind]:
     """The cards that follow this one in the order of a search."""

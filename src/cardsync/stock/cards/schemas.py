@@ -45,7 +45,7 @@ class CardRow(NamedTuple):
     contribution: Literal["private", "published"] | None
     updated_at: datetime
     marketplace_product_id: int | None
-    gate: str | None
+    gate: GateHold | None
     pinned_price: Decimal | None
     lists: list[tuple[int, str, str]]
     places: list[tuple[int, int, int]]
@@ -183,7 +183,7 @@ def card_body(row: CardRow) -> CardBody:
         quantity=row.quantity,
         price=usd(row.price),
         target_price=usd(row.target_price),
-        gate_hold=row.gate,  # type: ignore[arg-type]
+        gate_hold=row.gate,
         pinned_price=usd(row.pinned_price),
         market_price=usd(row.market),
         low_price=usd(row.low),

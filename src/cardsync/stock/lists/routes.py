@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import msgspec
-from litestar import Request, Response, Router, delete, get, patch, post
+from litestar import Response, Router, delete, get, patch, post
 from litestar.openapi.spec import Operation
 from litestar.response import Redirect
 
@@ -36,6 +36,7 @@ from cardsync.web.request import (
     FOR_EITHER,
     FOR_OWNERS,
     WITH_JSON_BODY,
+    AnyRequest,
     Deleted,
     problems,
     storable,
@@ -62,7 +63,7 @@ def _asked(given: dict[str, list[str]]) -> dict[str, int]:
 
 @get("/lists", responses=problems(*BEHIND_A_KEY))
 async def read_lists(
-    request: Request[Any, Any, Any],
+    request: AnyRequest,
     caller: Caller,
     database: Database,
     settings: Settings,
@@ -163,9 +164,7 @@ async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded
     include_in_schema=False,
     exception_handlers={errors.Unauthorized: to_sign_in},
 )
-async def open_add_cards_url(
-    request: Request[Any, Any, Any], caller: Caller, list_id: int
-) -> Redirect:
+async def open_add_cards_url(request: AnyRequest, caller: Caller, list_id: int) -> Redirect:
     """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards.
     For programs there is no such address: the list's cards are what its `query` finds.
     """
@@ -210,7 +209,7 @@ class _SelectionQuery(Operation):
     responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY),
 )
 async def remove_cards(
-    request: Request[Any, Any, Any], writer: Writer, list_id: int, data: Selection | None = None
+    request: AnyRequest, writer: Writer, list_id: int, data: Selection | None = None
 ) -> CardsRemoved:
     """Take the selected cards off the list.
 

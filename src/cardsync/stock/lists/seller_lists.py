@@ -7,7 +7,7 @@ number of lists hold; every change of a list locks its row.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.kit.struct_rows import struct_of_values
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import LIST_NAME_CHARACTERS, LISTS_PER_SELLER
 from cardsync.stock.lists.schemas import CardListBody
@@ -52,34 +53,17 @@ async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> 
         _LISTS.format(member=member, which="true"),
         {"seller": caller.seller_id, "member": caller.member_id, **asked},
     )
-    return [_body(caller, *row, asked=bool(asked)) for row in found]
+    return [_body(caller, row, asked=bool(asked)) for row in found]
 
 
-def _body(
-    caller: Caller,
-    id: int,
-    name: str,
-    slug: str,
-    position: int,
-    cards: int,
-    active: int,
-    gone: int,
-    member: bool,
-    *,
-    asked: bool = False,
-) -> CardListBody:
+def _body(caller: Caller, row: Sequence[Any], *, asked: bool = False) -> CardListBody:
     """Return a row of _LISTS."""
-    return CardListBody(
-        id,
-        name,
-        slug,
-        position,
-        cards,
-        active,
-        gone,
-        query=f"list:{slug}",
-        member=member if asked else UNSET,
-        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{id}/cards",
+    return struct_of_values(
+        CardListBody,
+        row[:-1],
+        query=f"list:{row[2]}",
+        member=row[-1] if asked else UNSET,
+        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{row[0]}/cards",
     )
 
 
@@ -91,7 +75,7 @@ async def read_list(reading: Reading, caller: Caller, list_id: int) -> CardListB
     )
     if not found:
         raise no_list(list_id)
-    return _body(caller, *found[0])
+    return _body(caller, found[0])
 
 
 async def names_of_lists(reading: Reading, caller: Caller) -> list[tuple[int, str]]:
@@ -111,7 +95,7 @@ def no_list(list_id: int) -> errors.NotFound:
 async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> CardListBody:
     statement = text(_LISTS.format(member="false", which="l.id = :id"))
     named = {"seller": caller.seller_id, "member": caller.member_id, "id": list_id}
-    return _body(caller, *(await session.execute(statement, named)).one())
+    return _body(caller, (await session.execute(statement, named)).one())
 
 
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:

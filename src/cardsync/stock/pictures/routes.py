@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from litestar import Request, Response, Router, get
-from litestar.datastructures import State
+from litestar import Response, Router, get
 
 from cardsync.access.admission import BY_SESSION, admitting
 from cardsync.access.caller import Caller
@@ -14,13 +11,12 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.storage import Store
 from cardsync.stock.pictures.answer import A_DAY, FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_card, of_item, of_product
-
-PictureRequest = Request[Any, Any, State]
+from cardsync.web.request import ApiRequest
 
 
 @get("/{product_id:int}/{size:str}")
 async def product_picture(
-    request: PictureRequest,
+    request: ApiRequest,
     caller: Caller,
     database: Database,
     store: Store,
@@ -34,7 +30,7 @@ async def product_picture(
 
 @get("/cards/{card_id:int}/{size:str}")
 async def card_picture(
-    request: PictureRequest,
+    request: ApiRequest,
     caller: Caller,
     database: Database,
     store: Store,
@@ -48,7 +44,7 @@ async def card_picture(
 
 @get("/items/{item_id:int}/{size:str}")
 async def item_picture(
-    request: PictureRequest,
+    request: ApiRequest,
     caller: Caller,
     database: Database,
     store: Store,

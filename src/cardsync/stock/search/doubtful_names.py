@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 from cardsync.platform import limits
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.folding import folded, spellings
-from cardsync.stock.search.parser import OR, SPACE, parse, part_at
+from cardsync.stock.search.parser import OR, SPACE, end_of, parse, part_at
 from cardsync.stock.search.tree import And, Not, Or, Phrase, Term, Tree, print_query
 
 _LONGEST: Final = 200
@@ -198,7 +198,7 @@ def _is_balanced(group: list[_Part]) -> bool:
 def _parts(text: str) -> list[_Part]:
     """Return the parts of a search, a few more than it may have at most."""
     parts: list[_Part] = []
-    at = SPACE.match(text).end()  # type: ignore[union-attr]
+    at = end_of(SPACE, text, 0)
     while at < len(text) and len(parts) <= _PARTS:
         if text[at] in "()":
             kind: Kind = "(" if text[at] == "(" else ")"
@@ -211,7 +211,7 @@ def _parts(text: str) -> list[_Part]:
             tree, end = part_at(text, at)
             kind = _kind(tree)
         parts.append(_Part(kind, at, end))
-        at = SPACE.match(text, end).end()  # type: ignore[union-attr]
+        at = end_of(SPACE, text, end)
     return parts
 
 

@@ -55,6 +55,11 @@ def parse(text: str, *, canonical: bool = False) -> Tree:
 _BAD = re.compile(r'[^\s()"]*(?:"(?:[^"\\]|\\.)*"[^\s()"]*)?', re.DOTALL)
 
 
+def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
 def part_at(text: str, at: int) -> tuple[Tree | None, int]:
     """Read the part of a search that begins at a place, other than a parenthesis; return it with
     its end, or None if it cannot be read.
@@ -66,7 +71,7 @@ def part_at(text: str, at: int) -> tuple[Tree | None, int]:
             return Phrase(signs, at), parser._at
         return parser._unary(), parser._at
     except QueryError:
-        end = _BAD.match(text, at).end()  # type: ignore[union-attr]
+        end = end_of(_BAD, text, at)
         return None, end if end > at else len(text)
 
 
@@ -87,7 +92,7 @@ class _Parser:
         return tree
 
     def _skip(self) -> None:
-        self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+        self._at = end_of(SPACE, self._text, self._at)
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
@@ -161,7 +166,7 @@ class _Parser:
             if not folded(text):
                 raise QueryError("put a word between the quotes", start)
             return Phrase(text, start)
-        run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
+        run = self._text[start : end_of(_RUN, self._text, start)]
         op = _OP.search(run)
         if op and not self._is_word(run, op):
             self._at = start + op.end()
@@ -261,5 +266,5 @@ class _Parser:
             if begun not in SELECTOR_BEGINNINGS:
                 break
             begun += " "
-            at = SPACE.match(self._text, word.end()).end()  # type: ignore[union-attr]
+            at = end_of(SPACE, self._text, word.end())
         return longest
