@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import select
@@ -24,16 +25,23 @@ from cardsync.buying.rules.buy_rule_json import (
     read_buy_rule,
 )
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.buying.rules.undo_buy_rules import image_of, undo_of
 from cardsync.platform import errors
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.prices.engine.rules import InvalidRule
 from cardsync.prices.inputs.rule_queries import need_readable, selections
+from cardsync.prices.rules import undo_rules
 from cardsync.prices.rules.file_queries import NOBODY, unanswerable
 from cardsync.stock.cards.names_in_search import NamesOf
 from cardsync.stock.lists.models import CardList
 
 _STEP: Final = 10
+KIND: Final = "buying.rules"
+_IMAGES: Final = RowImages(StoredBuyRule, *undo_rules.COLUMNS)
+_image_of: Final = _IMAGES.of
+_undo_of: Final = partial(undo_rules.undo_of, kind=KIND)
+# Queries of buy rules name no card of the shop.
+undo_change: Final = partial(undo_rules.undo_images, images=_IMAGES, asked_of=NOBODY)
 
 
 async def all_buy_rules(session: AsyncSession, seller_id: int) -> list[StoredBuyRule]:
@@ -105,7 +113,7 @@ async def create(
         said,
         now,
         after=columns_of(rule),
-        undo=undo_of([], [image_of(row)]),
+        undo=_undo_of([], [_image_of(row)]),
     )
     return (await bodies(session, [row]))[0]
 
@@ -122,7 +130,7 @@ async def change(
     await sync_state.locked(session, caller.seller_id)
     rows = await all_buy_rules(session, caller.seller_id)
     row = await _one(session, caller.seller_id, rule_id)
-    was, image = columns_of(buy_rule_of(row)), image_of(row)
+    was, image = columns_of(buy_rule_of(row)), _image_of(row)
     rule = read_buy_rule(body, buy_rule_of(row))
     if columns_of(rule) != was:
         rule = await _fitting(session, caller, rule, [one for one in rows if one.id != rule_id])
@@ -141,7 +149,7 @@ async def change(
             now,
             before=was,
             after=became,
-            undo=undo_of([image], [image_of(row)]),
+            undo=_undo_of([image], [_image_of(row)]),
         )
     return (await bodies(session, [row]))[0]
 
@@ -159,7 +167,7 @@ async def remove(
     was = columns_of(buy_rule_of(row))
     await session.delete(row)
     said = f"buy rule {rule_id} “{row.name}” deleted"
-    undo = undo_of([image_of(row)], [])
+    undo = _undo_of([_image_of(row)], [])
     note(session, caller, "buying.rule_deleted", said, now, before=was, undo=undo)
 
 
@@ -183,7 +191,7 @@ async def apply_preset(
         for row in await all_buy_rules(session, caller.seller_id)
         if row.preset is not None or row.priority == DEFAULT_PRIORITY
     ]
-    was = [image_of(row) for row in gone]
+    was = [_image_of(row) for row in gone]
     for row in gone:
         await session.delete(row)
     await session.flush()
@@ -204,7 +212,7 @@ async def apply_preset(
         said,
         now,
         after=columns_of(rule),
-        undo=undo_of(was, [image_of(made)]),
+        undo=_undo_of(was, [_image_of(made)]),
     )
     return (await bodies(session, [made]))[0]
 

@@ -2,7 +2,7 @@
 it left them.
 
 One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
-there. Buy rules come back in the same way (`buying/rules/undo_buy_rules.py`).
+there. Buy rules come back in the same way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def undo_of(
     after: Iterable[Image],
     kind: str = KIND,
 ) -> dict[str, Any]:
-    """Return the values with which `undo_change` undoes a change of rules. Pure."""
+    """Return the values with which `undo_images` undoes a change of rules. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]
     return {
@@ -54,26 +54,16 @@ def undo_of(
     }
 
 
-async def undo_change(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Bring the rules back to `before`. Raises ChangedSince unless they stand as in `after`."""
-    await undo_images(session, caller, undo, now, IMAGES, caller.seller_id)
-
-
 async def undo_images(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
     now: datetime,
-    images: RowImages,
-    asked_of: int,
+    images: RowImages = IMAGES,
+    asked_of: int | None = None,
 ) -> None:
-    """Bring rules of a table back; `asked_of` is the seller whose cards their queries ask. Raises
-    ChangedSince.
+    """Bring the rules of a table back to `before`; `asked_of` is the seller whose cards their
+    queries ask, if another. Raises ChangedSince unless they stand as in `after`.
     """
     seller_id, after = caller.seller_id, undo["after"]
     await sync_state.locked(session, seller_id)
@@ -84,7 +74,9 @@ async def undo_images(
     _need_room(wanted, [row for id, row in rows.items() if id not in after])
     for id, rule in wanted.items():
         if id not in rows or rule["query"] != rows[id].query:
-            await need_query(session, asked_of, f"rule {id}", rule["query"])
+            await need_query(
+                session, seller_id if asked_of is None else asked_of, f"rule {id}", rule["query"]
+            )
     otherwise = await images.swap(session, seller_id, after, wanted, now)
     if otherwise is not None:
         raise changed_since("rule", otherwise, after[str(otherwise.id)])

@@ -37,7 +37,9 @@ MANY_SHIPPED: Final = "order.many_marked_shipped"
 _UNDONE: Final = {
     DISMISSED: ("pull_dismissed_at", "skipped in pulls"),
     SHIPPED: ("shipped_marked_at", "marked shipped"),
+    MANY_SHIPPED: ("shipped_marked_at", "marked shipped anymore"),
 }
+_NONE_IS: Final = "none of these orders is"
 
 
 async def dismiss(
@@ -72,15 +74,22 @@ async def undismiss(
     )
 
 
-async def undo_mark(
+async def undo_marks(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Remove an order's mark. Raises ChangedSince where it was removed already."""
+    """Remove the marks of the entry's orders that still have one. Raises ChangedSince where none
+    has.
+    """
     await locked(session, Lock.SHOP, caller.seller_id)
-    named = {"seller": caller.seller_id, "id": undo["order"]}
     column, reported = _UNDONE[undo["kind"]]
-    if not await _set(session, named, column, None):
-        raise errors.ChangedSince(f"order {undo['number']} is no longer {reported}")
+    orders = undo["orders"] if "orders" in undo else [undo["order"]]
+    statement = f"""
+        UPDATE orders SET {column} = NULL
+         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[])) AND {column} IS NOT NULL
+    """
+    if not await run(session, statement, {"seller": caller.seller_id, "ids": orders}):
+        which = f"order {undo['number']} is no longer" if "number" in undo else _NONE_IS
+        raise errors.ChangedSince(f"{which} {reported}")
 
 
 async def mark_shipped(
@@ -168,22 +177,6 @@ async def mark_many_shipped(
             undo={"kind": MANY_SHIPPED, "orders": marked},
         )
     return ManyMarked(marked, len(set(order_ids)) - len(marked), missing)
-
-
-async def undo_many_shipped(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
-) -> None:
-    """Remove the marks of all of the orders that still have one. Raises ChangedSince where none
-    has.
-    """
-    await locked(session, Lock.SHOP, caller.seller_id)
-    statement = """
-        UPDATE orders SET shipped_marked_at = NULL
-         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
-           AND shipped_marked_at IS NOT NULL
-    """
-    if not await run(session, statement, {"seller": caller.seller_id, "ids": undo["orders"]}):
-        raise errors.ChangedSince("none of these orders is marked shipped anymore")
 
 
 async def unmark_shipped(

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_drafts
-from cardsync.buying.rules import undo_buy_rules
+from cardsync.buying.rules import buy_rule_sets
 from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.prices.decisions import accept_reviews as reviews
 from cardsync.prices.recommendations import accept_recommendation as recommendations
@@ -39,7 +39,7 @@ from cardsync.stock.shelving import undo_placing as shelves
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
 
 KINDS: Final[Mapping[str, Undo]] = {
-    rules.KIND: rules.undo_change,
+    rules.KIND: rules.undo_images,
     searches.MADE: searches.undo_search,
     searches.CHANGED: searches.undo_search,
     searches.DELETED: searches.undo_search,
@@ -58,15 +58,15 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.REMOVED: lists.put_on,
     lots_of_cards.KIND: lots_of_cards.undo_lots,
     lots_of_cards.FILE: lots_of_cards.remove_file,
-    orders.DISMISSED: orders.undo_mark,
-    orders.SHIPPED: orders.undo_mark,
-    orders.MANY_SHIPPED: orders.undo_many_shipped,
+    orders.DISMISSED: orders.undo_marks,
+    orders.SHIPPED: orders.undo_marks,
+    orders.MANY_SHIPPED: orders.undo_marks,
     pull_sessions.COMPLETED: reopen_pulls.reopen,
     pull_sessions.CANCELLED: reopen_pulls.reopen,
     missing_cards.KIND: missing_cards.unsettle,
     buylist_settings.KIND: buylist_settings.undo_settings,
     offer_drafts.DELETED: offer_drafts.undelete,
-    undo_buy_rules.KIND: undo_buy_rules.undo_change,
+    buy_rule_sets.KIND: buy_rule_sets.undo_change,
     buying_customers.KIND: buying_customers.undo_customer,
     credit_entries.KIND: credit_entries.undo_entry,
     cycle_counts.SETTLED: cycle_counts.undo_count,
