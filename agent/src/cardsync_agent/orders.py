@@ -223,7 +223,7 @@ def _shipping(record: Record, say: Say) -> Row | None:
     # The text may be the rest of a name, after a line break in it.
     if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):
         shifted.append("Order #")
-    if shifted:  # a street might be under City: nothing of the row is sent
+    if shifted:  # the City cell might hold a street: nothing of the row is sent
         say(f"{shifted[0]} is not what it should be; the columns have shifted")
         return None
     if _nothing_speaks_for(record):

@@ -127,7 +127,7 @@ def _repair(kept: KeptRepair) -> Repair:
 def _picture(page: Page, pack: Pack) -> Callable[[], bytes] | None:
     try:
         content = picture(page, pack).content
-    except Trouble:  # the server proposes without one, too
+    except Trouble:  # the server can propose without a picture, too
         return None
     return lambda: content
 

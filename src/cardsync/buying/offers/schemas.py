@@ -76,7 +76,9 @@ class OfferLine(msgspec.Struct):
 
 
 class OfferTotals(msgspec.Struct):
-    """The bought copies, and their sum in one way. Lines without a price are not counted."""
+    """The bought copies, and their sums if paid in cash or in credit. Lines without a price are not
+    counted.
+    """
 
     copies: int
     cash: Usd

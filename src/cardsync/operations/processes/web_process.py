@@ -21,7 +21,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web.fair_threads import short_turns
 
 # A web process holds this many connections, including idle ones: every agent has one open between
-# its polls. A further client waits without an answer.
+# its polls. Beyond this number, a client waits without an answer.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
 # At the end of the process, requests in progress have this long, and less if its supervisor is
