@@ -27,10 +27,10 @@ from cardsync.platform.backups.backup_folder import (
     OBJECTS,
     SECRET,
     Backup,
-    FileLine,
     Manifest,
 )
 from cardsync.platform.database.urls import connect, libpq_url
+from cardsync.platform.kit.archive_entries import FileLine
 
 # Shorter than a week, since the hour of a day's backup varies.
 _WHOLE_EVERY: Final = timedelta(days=6, hours=12)

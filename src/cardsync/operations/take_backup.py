@@ -25,9 +25,10 @@ from cardsync.operations import base_backup, cluster_checks, pg_tools
 from cardsync.operations.base_backup import BaseFiles
 from cardsync.platform import clock, errors
 from cardsync.platform.backups import backup_folder
-from cardsync.platform.backups.backup_folder import Backup, FileLine, Kind, Manifest
+from cardsync.platform.backups.backup_folder import Backup, Kind, Manifest
 from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.urls import BACKUP_ROLE, connect, libpq_url
+from cardsync.platform.kit.archive_entries import FileLine
 
 # Uploads that nobody has claimed, catalogs that wait for a worker, and bodies that are being
 # received are not data yet.

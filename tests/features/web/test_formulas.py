@@ -73,7 +73,6 @@ FOR_THE_MARKETPLACE = {
 }
 # The modules that write a CSV by their own means, beside `platform/kit/csv_table.py`.
 WRITERS = {
-    "shop/accounts/export_entries.py": "safe_texts",
     "prices/files/content.py": "the marketplace's",
     "platform/database/copy.py": "for PostgreSQL",
     "imports/outcome.py": "for a hash",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,23 +20,13 @@ import msgspec
 
 from cardsync.operations.moving.archive_tables import Holds
 from cardsync.platform import errors
+from cardsync.platform.kit.archive_entries import MANIFEST, EntryWriter, FileLine
 
 FORMAT: Final = 1
-MANIFEST: Final = "manifest.json"
 TABLES, OBJECTS = "tables", "objects"
 _DIGEST: Final = 64
 _CHUNK: Final = 1 << 20
 _MANIFEST_MOST: Final = 1 << 29
-# A zip entry needs a time; the archive uses the earliest that the format allows.
-_MOMENT: Final = (1980, 1, 1, 0, 0, 0)
-
-
-class FileLine(msgspec.Struct, frozen=True):
-    """A file's size in bytes, its SHA-256 in hexadecimal, and the number of rows of a table."""
-
-    bytes: int
-    sha256: str
-    rows: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,36 +64,15 @@ def table_entry(name: str) -> str:
     return f"{TABLES}/{name}.parquet"
 
 
-class ArchiveWriter:
-    """An archive that is being written. `add` returns a file's entry in the manifest."""
-
-    def __init__(self, file: zipfile.ZipFile) -> None:
-        self._file = file
-
-    def add(self, entry: str, chunks: Iterable[bytes], rows: int = 0) -> FileLine:
-        hashed = hashlib.sha256()
-        size = 0
-        # Parquet, receipts and pictures are compressed already.
-        with self._file.open(zipfile.ZipInfo(entry, _MOMENT), "w", force_zip64=True) as out:
-            for chunk in chunks:
-                hashed.update(chunk)
-                size += len(chunk)
-                out.write(chunk)
-        return FileLine(size, hashed.hexdigest(), rows)
-
-    def end(self, manifest: Manifest) -> None:
-        self.add(MANIFEST, [msgspec.json.format(msgspec.json.encode(manifest))])
-
-
 @contextmanager
-def written(path: Path) -> Iterator[ArchiveWriter]:
+def written(path: Path) -> Iterator[EntryWriter]:
     """Write an archive to `path`, either completely or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         # Only the owner may read it.
         with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+b") as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as file:
-                yield ArchiveWriter(file)
+                yield EntryWriter(file)
             _sign(raw)
             raw.flush()
             os.fsync(raw.fileno())

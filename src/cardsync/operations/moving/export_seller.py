@@ -21,12 +21,13 @@ from cardsync import __version__
 from cardsync.access.each_seller import known_seller
 from cardsync.access.models import Seller
 from cardsync.operations.moving import archive_file, archive_tables
-from cardsync.operations.moving.archive_file import ArchiveWriter, FileLine, Manifest
+from cardsync.operations.moving.archive_file import Manifest
 from cardsync.operations.moving.archive_tables import Holds, Part
 from cardsync.platform import clock, errors
 from cardsync.platform.database.copy import read_parts, types_of
 from cardsync.platform.database.parquet_sheet import ParquetSheet
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.archive_entries import EntryWriter, FileLine
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store
 from cardsync.shop.notices.webhook_signature import Unsealed, unsealed
@@ -89,7 +90,7 @@ async def _manifest(
 
 async def _table(
     session: AsyncSession,
-    writer: ArchiveWriter,
+    writer: EntryWriter,
     settings: Settings,
     seller_id: int,
     part: Part,
@@ -99,20 +100,14 @@ async def _table(
     columns = await types_of(session, query)
     with TemporaryDirectory(prefix="cardsync-") as folder:
         sheet = ParquetSheet(Path(folder), columns)
-        rows = 0
 
         def take(frame: pl.DataFrame) -> None:
-            nonlocal rows
             if part.name == "webhook" and holds is Holds.SECRETS:
                 frame = _with_secrets(settings, seller_id, frame)
             sheet.append(frame)
-            rows += frame.height
 
-        schema = dict.fromkeys(columns, pl.String)
-        await read_parts(session, query, schema, take)
-        if not rows:
-            sheet.append(pl.DataFrame(schema=schema))
-        return writer.add(archive_file.table_entry(part.name), sheet.chunks(), rows)
+        await read_parts(session, query, sheet.cells, take)
+        return writer.add(archive_file.table_entry(part.name), sheet.chunks(), sheet.rows)
 
 
 def _with_secrets(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
@@ -130,7 +125,7 @@ def _with_secrets(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.
     return rows.with_columns(secret=pl.Series(plain, dtype=pl.String))
 
 
-async def _objects(store: Store, writer: ArchiveWriter, seller_id: int) -> dict[str, FileLine]:
+async def _objects(store: Store, writer: EntryWriter, seller_id: int) -> dict[str, FileLine]:
     lines = {}
     for kind in archive_tables.OBJECTS:
         for key in await store.keys(f"{kind}/u{seller_id}"):

@@ -19,6 +19,7 @@ from typing import Final, Literal
 import msgspec
 
 from cardsync.platform import errors
+from cardsync.platform.kit.archive_entries import FileLine
 
 FORMAT: Final = 1
 DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
@@ -31,13 +32,6 @@ _CHUNK: Final = 1 << 20
 
 
 Kind = Literal["dump", "base"]
-
-
-class FileLine(msgspec.Struct, frozen=True):
-    """A file's size in bytes and its SHA-256 in hexadecimal."""
-
-    bytes: int
-    sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

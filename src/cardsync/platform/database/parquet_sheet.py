@@ -1,4 +1,4 @@
-"""Writes a table as one Parquet file from the parts of its CSV and the types of its columns.
+"""Writes a table as one Parquet file from the parts of its rows and the types of its columns.
 
 Each part becomes its own file, and the files are joined by streaming, so that memory holds only a
 part. Amounts become decimals, times UTC; a type that Parquet lacks becomes text.
@@ -6,7 +6,6 @@ part. Amounts become decimals, times UTC; a type that Parquet lacks becomes text
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -34,29 +33,17 @@ class ParquetSheet:
         self._folder = folder
         self._columns = columns
         self._parts = list[Path]()
+        self.rows = 0
+
+    @property
+    def cells(self) -> dict[str, type[pl.String]]:
+        """Return the schema in which the rows come: each cell as PostgreSQL's text."""
+        return dict.fromkeys(self._columns, pl.String)
 
     @property
     def texts(self) -> list[str]:
         """Return the columns that hold text from any author."""
         return [name for name, (kind, _) in self._columns.items() if kind not in _FIGURES]
-
-    def add(self, part: bytes, *, head: bool) -> pl.DataFrame:
-        """Add rows of CSV and return their cells. `head` means that the first line has the column
-        names.
-        """
-        if not part:
-            return pl.DataFrame()
-        names = list(self._columns)
-        frame = pl.read_csv(
-            io.BytesIO(part),
-            has_header=head,
-            new_columns=None if head else names,
-            schema_overrides=dict.fromkeys(names, pl.String)
-            if head
-            else [pl.String()] * len(names),
-        )
-        self.append(frame)
-        return frame
 
     def append(self, frame: pl.DataFrame) -> None:
         """Append rows whose cells are PostgreSQL's texts."""
@@ -66,9 +53,12 @@ class ParquetSheet:
         path = self._folder / f"{len(self._parts)}.parquet"
         typed.write_parquet(path)
         self._parts.append(path)
+        self.rows += frame.height
 
     def chunks(self) -> Iterator[bytes]:
         """Join the parts and yield the file's bytes."""
+        if not self._parts:
+            self.append(pl.DataFrame(schema=self.cells))
         whole = self._folder / "whole.parquet"
         pl.scan_parquet(self._parts).sink_parquet(whole, row_group_size=100_000)
         with whole.open("rb") as file:

@@ -13,14 +13,12 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator
 from contextlib import aclosing
 from typing import Final
 
-import msgspec
-
 from cardsync import __version__
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
-from cardsync.platform.backups.backup_folder import MANIFEST, FileLine
 from cardsync.platform.database.seller_slots import Work
-from cardsync.shop.accounts.export_entries import MOMENT, Entries, old_entries, table_entries
+from cardsync.platform.kit.archive_entries import EntryWriter, FileLine
+from cardsync.shop.accounts.export_entries import Entries, old_entries, table_entries
 from cardsync.shop.accounts.export_sheets import SHEETS
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.made_files import begun, sent
@@ -76,9 +74,7 @@ def _works(heavy: HeavyWork, caller: Caller) -> Iterator[Awaitable[Entries]]:
 def _ending(at: int, infos: list[zipfile.ZipInfo], lines: dict[str, FileLine]) -> bytes:
     """Return the manifest, and the directory of all entries."""
     end = _End(at)
-    said = {"made_at": clock.now(), "program": __version__, "files": lines}
     with zipfile.ZipFile(end, "w") as file:
         file.filelist[:] = infos
-        with file.open(zipfile.ZipInfo(MANIFEST, MOMENT), "w") as last:
-            last.write(msgspec.json.format(msgspec.json.encode(said)))
+        EntryWriter(file).end({"made_at": clock.now(), "program": __version__, "files": lines})
     return end.getvalue()
