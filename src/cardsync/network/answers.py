@@ -17,53 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.catalog.typos import deletes, distance_of, near
 from cardsync.network.limits import NEARBY, OFFERS_SHOWN
 from cardsync.network.resolve import EXPOSED, Printing
+from cardsync.platform.database.room_sql import queries_of
 
 # The number of words tried for a mistyped one, the nearest first.
 _WORDS_TRIED = 8
 
-_OFFERS = f"""
-SELECT 'offer' AS kind, w.id AS of, a.least, a.copies, a.as_of, a.callers,
-       o.price, o.quantity, o.store_name, o.listing_url_template, p.marketplace_product_id,
-       CAST(NULL AS text) AS product_name, CAST(NULL AS text) AS set_name,
-       CAST(NULL AS text) AS set_code, CAST(NULL AS text) AS number, CAST(NULL AS text) AS finish,
-       CAST(NULL AS bigint) AS id, a.hidden
-  FROM unnest(CAST(:ids AS bigint[])) AS w (id)
-  JOIN product p ON p.id = w.id
- CROSS JOIN LATERAL (
-       SELECT min(o.price) FILTER (WHERE {EXPOSED} AND o.price IS NOT NULL) AS least,
-              sum(o.quantity) FILTER (WHERE {EXPOSED} AND o.price IS NOT NULL) AS copies,
-              min(s.refreshed_at) FILTER (WHERE {EXPOSED} AND o.price IS NOT NULL) AS as_of,
-              coalesce(bool_or(o.seller_id = :caller AND {EXPOSED} AND o.price IS NOT NULL), false)
-                  AS callers,
-              coalesce(bool_or(o.seller_id <> :caller AND NOT s.exposed AND NOT s.suspended
-                  AND (s.paid_until IS NULL OR s.paid_until > :now)), false) AS hidden
-         FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
-        WHERE o.product_id = w.id) AS a
-  LEFT JOIN LATERAL (
-       SELECT min(o.price) AS price, CAST(sum(o.quantity) AS integer) AS quantity,
-              s.store_name, s.listing_url_template
-         FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
-        WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED}
-        GROUP BY s.seller_id
-        ORDER BY min(o.price), s.store_name, s.seller_id LIMIT {OFFERS_SHOWN}) AS o ON true
-"""
-_NEARBY = f"""
-SELECT 'nearby', w.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, n.product_name,
-       n.set_name, n.set_code, n.number, n.finish, n.id, NULL
-  FROM unnest(CAST(:ids AS bigint[])) AS w (id)
-  JOIN product p ON p.id = w.id
- CROSS JOIN LATERAL (
-       SELECT q.id, q.product_name, q.set_name, q.set_code, q.number, q.finish
-         FROM product q
-        WHERE q.game = p.game AND q.name_key = p.name_key AND q.id <> p.id AND NOT q.provisional
-        ORDER BY q.set_key IS NOT DISTINCT FROM p.set_key DESC,
-                 q.number_key IS NOT DISTINCT FROM p.number_key DESC, q.set_name, q.number_key,
-                 q.finish_key, q.id
-        LIMIT {NEARBY}) AS n
- WHERE NOT EXISTS (
-       SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
-        WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED})
-"""
+_OFFERS = queries_of(__package__)["offers"].format(exposed=EXPOSED, offers_shown=OFFERS_SHOWN)
+_NEARBY = queries_of(__package__)["nearby"].format(nearby=NEARBY, exposed=EXPOSED)
 _WORDS = """
 SELECT DISTINCT 'word' AS kind, CAST(NULL AS bigint) AS of, CAST(NULL AS numeric) AS least,
        CAST(NULL AS bigint) AS copies, CAST(NULL AS timestamptz) AS as_of,

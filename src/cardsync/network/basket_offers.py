@@ -15,46 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.network.limits import BASKET_OFFERS
 from cardsync.network.resolve import EXPOSED
 from cardsync.network.wishes import WishLine
+from cardsync.platform.database.room_sql import queries_of
 
 # A line needs only a seller's cheapest offers, until they have enough copies for all lines that may
 # share them.
-_OFFERS = f"""
-WITH asked AS (
-    SELECT a.line, a.id, a.any_printing,
-           string_to_array(nullif(a.conditions, ''), '|') AS conditions,
-           p.game, p.name_key, p.back_key,
-           sum(a.wanted) OVER (PARTITION BY p.game, p.name_key) AS most
-      FROM unnest(CAST(:lines AS int[]), CAST(:ids AS bigint[]), CAST(:wanted AS int[]),
-                  CAST(:conditions AS text[]), CAST(:any AS boolean[]))
-           AS a (line, id, wanted, conditions, any_printing)
-      JOIN product p ON p.id = a.id),
-meant AS (
-    SELECT line, conditions, most, id FROM asked WHERE NOT any_printing
-    UNION ALL
-    SELECT a.line, a.conditions, a.most, p.id
-      FROM asked a JOIN product p ON p.game = a.game AND p.name_key = a.name_key
-       AND (p.id = a.id OR (p.back_key IS NOT DISTINCT FROM a.back_key AND NOT p.sealed))
-     WHERE a.any_printing),
-offered AS (
-    SELECT m.line, m.most, o.product_id, o.seller_id, o.condition, o.price, o.quantity,
-           s.store_name, s.listing_url_template, s.postage_steps,
-           sum(o.quantity) OVER (PARTITION BY m.line, o.seller_id
-               ORDER BY o.price, o.product_id, o.condition) - o.quantity AS cheaper
-      FROM meant m
-      JOIN network_offer o ON o.product_id = m.id
-      JOIN network_seller s ON s.seller_id = o.seller_id
-     WHERE o.price IS NOT NULL AND o.quantity > 0 AND {EXPOSED}
-       AND (m.conditions IS NULL OR o.condition = ANY (m.conditions))),
-ranked AS (
-    SELECT o.*, row_number() OVER (PARTITION BY o.line
-               ORDER BY o.price, o.seller_id, o.product_id, o.condition) AS place
-      FROM offered o WHERE o.cheaper < o.most)
-SELECT r.line, r.product_id, r.seller_id, r.condition, r.price, r.quantity, r.store_name,
-       r.listing_url_template, r.postage_steps, p.marketplace_product_id
-  FROM ranked r JOIN product p ON p.id = r.product_id
- WHERE r.place <= :weighed
- ORDER BY r.line, r.place
-"""
+_OFFERS = queries_of(__package__)["basket_offers_offers"].format(exposed=EXPOSED)
 
 
 class Offered(NamedTuple):

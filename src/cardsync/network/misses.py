@@ -22,6 +22,7 @@ from cardsync.network.limits import MISS_CALLERS, MISS_DAYS, MISSES, MISSES_NOTE
 from cardsync.network.network_schemas import UnmetBody
 from cardsync.network.resolve import EXPOSED
 from cardsync.platform.concurrency import every
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 
 log = structlog.get_logger(__name__)
@@ -37,22 +38,9 @@ _WRITE = f"""
     ON CONFLICT (product_id, caller) DO UPDATE SET asked_on = excluded.asked_on
      WHERE m.asked_on < excluded.asked_on
 """
-_UNMET = f"""
-    SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, m.callers, m.asked_on,
-           o.quantity IS NOT NULL AS held
-      FROM (SELECT coalesce(a.adopted_by, n.product_id) AS product_id, count(*) AS callers,
-                   max(n.asked_on) AS asked_on
-              FROM network_miss n LEFT JOIN product a ON a.id = n.product_id
-             WHERE n.asked_on > :since GROUP BY 1
-            HAVING count(*) >= {MISS_CALLERS}) AS m
-      JOIN product p ON p.id = m.product_id
-      LEFT JOIN LATERAL (SELECT sum(o.quantity) AS quantity FROM network_offer o
-                          WHERE o.product_id = p.id AND o.seller_id = :seller) AS o ON true
-     WHERE NOT EXISTS (
-           SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
-            WHERE o.product_id = m.product_id AND o.price IS NOT NULL AND {EXPOSED})
-     ORDER BY m.callers DESC, m.asked_on DESC, p.product_name, p.id LIMIT {UNMET_SHOWN}
-"""
+_UNMET = queries_of(__package__)["unmet"].format(
+    miss_callers=MISS_CALLERS, exposed=EXPOSED, unmet_shown=UNMET_SHOWN
+)
 
 
 class Misses:

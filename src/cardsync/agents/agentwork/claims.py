@@ -32,6 +32,7 @@ from cardsync.agents.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_ro
 from cardsync.agents.errors import ClaimExpired
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, in_one_message
 from cardsync.platform.settings import Settings
 
@@ -59,43 +60,8 @@ _GIVE_UP_DOUBLES = f"""
 # A task that was taken back ranks as a retry, whatever its priority. For an agent that reports no
 # capabilities the last stored ones count; they are read after the lock, because another claim may
 # have changed them.
-_CLAIM = f"""
-    WITH free AS MATERIALIZED (
-        SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
-         WHERE seller_id = :seller AND status = 'pending' AND kind = ANY(CAST(:kinds AS text[]))
-           AND created_at <= :now
-           AND (:kinds_known = 1 OR EXISTS (
-                SELECT FROM sync_state s WHERE s.seller_id = :seller
-                   AND (s.agent_kinds IS NULL OR agent_task.kind = ANY (s.agent_kinds))))
-         ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
-    ), numbered AS (
-        SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM free
-    ), handed AS (
-        SELECT id, place, (CAST(:hashes AS bytea[]))[place] AS hash FROM numbered
-    )
-    UPDATE agent_task AS t
-       SET status = 'claimed', claimed_at = :now, claim_expires_at = :ends,
-           token_hash = n.hash
-      FROM handed n
-     WHERE t.seller_id = :seller AND t.id = n.id
-    RETURNING n.place, t.id, t.kind, t.payload, t.attempt
-"""
-_END = f"""
-    UPDATE agent_task
-       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending'
-         ELSE CAST(:ended_as AS text) END,
-           finished_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL
-             ELSE CAST(:now AS timestamptz) END,
-           claimed_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL
-             ELSE claimed_at END,
-           attempt = attempt + :counts, result = CAST(:result AS jsonb),
-             error = CAST(:error AS jsonb),
-           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea),
-             ended_as = CAST(:ended_as AS text)
-     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
-       AND claim_expires_at > :now
-    RETURNING id
-"""
+_CLAIM = queries_of(__package__)["claim"].format(retry=RETRY)
+_END = queries_of(__package__)["end"].format(attempts=ATTEMPTS)
 # This runs before the end of the task, since it looks for a claimed one; the seller's row is
 # locked.
 _NOTE = """

@@ -13,24 +13,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.agents.seller_state.models import SyncState
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.kept_figures import OF_PRICES, mark
 
 # The marketplace accepts a price for these cards, and their product lines are enabled. It refuses a
 # file with the same id twice: an id that a custom listing shares with another active card is left
 # out.
-IMPORTABLE = """
-    NOT c.gone AND c.contribution IS NULL
-    AND c.product_line = ANY (CAST(
-        (SELECT a.product_lines FROM account a WHERE a.seller_id = {seller_id}) AS text[]))
-    AND c.listing_id NOT IN (
-        SELECT c.listing_id
-          FROM card c JOIN card d
-            ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
-         WHERE c.seller_id = {seller_id} AND c.custom AND NOT c.gone AND NOT d.gone
-         UNION ALL
-        SELECT listing_id FROM card WHERE seller_id = {seller_id} AND custom AND NOT gone
-         GROUP BY listing_id HAVING count(*) > 1)
-"""
+IMPORTABLE = queries_of(__package__)["importable"]
 
 
 # A card whose price is My Store Price has no marketplace price of its own.

@@ -23,6 +23,7 @@ from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.models import Product
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.table_text import column_name
 from cardsync.platform.work.jobs import enqueue, mark_due
@@ -31,29 +32,7 @@ from cardsync.platform.work.jobs import enqueue, mark_due
 _MEANT: Final = "(o.row = r.row OR r.reason <> '')"
 # A row that has a choice may get another one; rows like it change with it only while they wait.
 # Unknown words are replaced by the product's finish, and by the lowest condition.
-_CHOOSE: Final = f"""
-    UPDATE collection_row o
-       SET product_id = CAST(:product AS bigint), left_out = :left_out, certainty = :certainty,
-           how = :how, chosen_by = :actor, chosen_at = :now,
-           condition = CASE WHEN CAST(:condition AS text) IS NOT NULL AND {_MEANT} THEN :condition
-                            WHEN :left_out OR o.condition = ANY (CAST(:conditions AS text[]))
-                            THEN o.condition ELSE 'DMG' END,
-           finish = CASE WHEN CAST(:finish AS text) IS NOT NULL AND {_MEANT} THEN :finish
-                         WHEN :left_out OR o.finish = ''
-                              OR o.finish = ANY (CAST(:finishes AS text[]))
-                         THEN o.finish
-                         ELSE coalesce(p.finish, CASE WHEN o.finish ILIKE '%foil' THEN 'Foil'
-                                                      ELSE 'Normal' END) END,
-           language = CASE WHEN :left_out OR o.language = ANY (CAST(:languages AS text[]))
-                           THEN o.language ELSE 'English' END,
-           copies = CASE WHEN o.row = r.row THEN coalesce(CAST(:copies AS integer), o.copies)
-                         ELSE o.copies END,
-           reason = CASE WHEN :left_out THEN o.reason ELSE '' END
-      FROM collection_row r LEFT JOIN product p ON p.id = CAST(:product AS bigint)
-     WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = :row
-       AND o.seller_id = :seller AND o.collection_id = :collection
-       AND (o.row = r.row OR o.product_id IS NULL AND NOT o.left_out AND {ALIKE})
-"""
+_CHOOSE: Final = queries_of(__package__)["choose"].format(meant=_MEANT, alike=ALIKE)
 
 
 async def choose_rows(

@@ -32,6 +32,7 @@ from cardsync.buying.collections.schemas import (
     collection_detail,
 )
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.row_pages import Paging, numbered
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.quick_add.type_ahead import products_like
@@ -89,19 +90,7 @@ _ALIKE_COUNT: Final = f"""
      GROUP BY r.row
 """
 # A row with a finish limits the candidates: a Normal card is never offered a Foil.
-_NEAR: Final = f"""
-    WITH near AS (
-        SELECT *, (finish_key IS NULL OR finish_key IS NOT DISTINCT FROM :finish) AS fits
-          FROM product
-         WHERE game = ANY (CAST(:games AS text[])) AND name_key = :name AND NOT provisional)
-    SELECT id, product_name, set_name, number, rarity, finish, language FROM near
-     WHERE fits OR NOT :finish_said OR NOT EXISTS (SELECT FROM near WHERE fits)
-     ORDER BY coalesce(set_key = :set OR lower(set_code) = CAST(:code AS text), false) DESC,
-              number_key = :number DESC, fits DESC,
-              (language_key IS NULL OR language_key IS NOT DISTINCT FROM :language) DESC,
-              set_name, number_key, finish_key, id
-     LIMIT {CANDIDATES}
-"""
+_NEAR: Final = queries_of(__package__)["near"].format(candidates=CANDIDATES)
 
 
 async def one_collection(

@@ -16,40 +16,14 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.columns import Base
+from cardsync.platform.database.room_sql import queries_of
 
 Image = Mapping[str, Any]
 # Images by row IDs; JSON turns the IDs into texts.
 Images = Mapping[Any, Image | None]
 
 # All rows are deleted before any is inserted, so that no two rows ever share a unique value.
-_SWAP: Final = """
-    WITH became AS MATERIALIZED (
-        SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:became AS jsonb))
-    ), was AS MATERIALIZED (
-        SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:was AS jsonb))
-    ), standing AS MATERIALIZED (
-        SELECT * FROM {table}
-         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[])) FOR UPDATE
-    ), otherwise AS MATERIALIZED (
-        SELECT coalesce(s.id, b.id) AS id,
-               CASE WHEN s.id IS NOT NULL THEN to_jsonb(s) END AS standing,
-               array_remove(ARRAY[{differing}], NULL) AS columns
-          FROM standing s FULL JOIN became b ON b.id = s.id
-         WHERE s.id IS NULL OR b.id IS NULL OR {differs}
-    ), gone AS (
-        DELETE FROM {table}
-         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
-           AND NOT EXISTS (SELECT FROM otherwise) RETURNING id
-    ), back AS (
-        INSERT INTO {table} (seller_id, id, {columns}, {times}) OVERRIDING SYSTEM VALUE
-        SELECT CAST(:seller AS bigint), w.id, {put},
-               coalesce(s.created_at, w.created_at, CAST(:now AS timestamptz)){updated}
-          FROM was w LEFT JOIN standing s ON s.id = w.id
-         WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0
-        RETURNING id
-    )
-    SELECT id, standing, columns FROM otherwise ORDER BY id LIMIT 1
-"""
+_SWAP: Final = queries_of(__package__)["swap"]
 
 
 class ChangedRow(NamedTuple):

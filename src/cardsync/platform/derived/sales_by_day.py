@@ -16,6 +16,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import joined_by_hash, planned_each_time
 
@@ -62,78 +63,16 @@ _ITEMS: Final = f"""
      WHERE {SOLD} {{on}}
 """
 # The days of a span whose rows are stored, and the outdated days that a reader computes itself.
-SPLIT: Final = """
-    kept AS MATERIALIZED (
-        SELECT k.ordered FROM sales_kept k
-         WHERE k.seller_id = :seller AND k.zone = :zone
-           AND k.ordered BETWEEN :first_read AND :last_read
-           AND NOT EXISTS (SELECT FROM sales_stale t
-                            WHERE t.seller_id = :seller AND t.ordered = k.ordered)
-    ), days AS MATERIALIZED (
-        SELECT CAST(d AS date) AS ordered
-          FROM generate_series(CAST(:first_read AS date), CAST(:last_read AS date),
-                               interval '1 day') d
-        EXCEPT SELECT kept.ordered FROM kept
-    )
-"""
-PERIODS: Final = f"""
-    WITH {SPLIT}
-    SELECT day, CAST(sum(orders) AS bigint), sum(gross), CAST(sum(refunded) AS bigint),
-           sum(refunds)
-      FROM (SELECT s.day, s.orders, s.gross, s.refunded, s.refunds
-              FROM kept JOIN sales_sum s ON s.seller_id = :seller AND s.ordered = kept.ordered
-             WHERE s.day BETWEEN :first AND :last
-            UNION ALL
-            SELECT live.* FROM days CROSS JOIN LATERAL (
-                SELECT {DAY}, count(*), coalesce(sum({TOTAL}), 0),
-                       count(orders.refund_amt), coalesce(sum(orders.refund_amt), 0)
-                  FROM orders WHERE {SOLD} AND orders.order_date = days.ordered
-                   AND {DAY} BETWEEN :first AND :last GROUP BY 1 OFFSET 0) live) found
-     GROUP BY day
-"""
+SPLIT: Final = queries_of(__package__)["split"]
+PERIODS: Final = queries_of(__package__)["periods"].format(
+    split=SPLIT, day=DAY, total=TOTAL, sold=SOLD
+)
 # Only a few days must be computed, which the planner cannot know: each is looked up by itself.
 _FOUND: Final = f"""
     SELECT live.* FROM days CROSS JOIN LATERAL (
         {_ITEMS.format(on="AND orders.order_date = days.ordered")} OFFSET 0) live
 """
-GAMES: Final = f"""
-    WITH {SPLIT}, sold AS MATERIALIZED (
-        SELECT * FROM ({_FOUND}) found WHERE found.day BETWEEN :first AND :last
-    ), summed AS (
-        SELECT game, CAST(sum(orders) AS bigint) AS orders, {COUNTED}
-          FROM (SELECT g.game, g.orders, g.pieces, g.gross, g.estimated, g.unpriced
-                  FROM kept JOIN sales_game g ON g.seller_id = :seller
-                                             AND g.ordered = kept.ordered
-                 WHERE g.day BETWEEN :first AND :last
-                UNION ALL
-                SELECT game, count(DISTINCT order_id), {COUNTED} FROM sold GROUP BY 1) found
-         GROUP BY game
-    ), paces AS (
-        SELECT game, days, sum(items) AS items
-          FROM (SELECT p.game, p.days, p.items
-                  FROM kept JOIN sales_pace p ON p.seller_id = :seller
-                                             AND p.ordered = kept.ordered
-                 WHERE p.day BETWEEN :first AND :last
-                UNION ALL
-                SELECT s.game, s.day - CAST(c.created_at AS date), count(*)
-                  FROM sold s JOIN card c ON c.seller_id = :seller
-                                         AND c.marketplace_id = s.sku_id
-                 WHERE s.day >= CAST(c.created_at AS date) GROUP BY 1, 2) found
-         GROUP BY game, days
-    ), counted AS (
-        SELECT game, days, sum(items) OVER (PARTITION BY game ORDER BY days) AS until,
-               sum(items) OVER (PARTITION BY game) AS items
-          FROM paces
-    ), medians AS (
-        SELECT game, (min(days) FILTER (WHERE until >= floor((items + 1) / 2))
-                      + min(days) FILTER (WHERE until >= floor(items / 2) + 1)) / 2.0 AS days
-          FROM counted GROUP BY game
-    )
-    SELECT s.game, s.orders, s.pieces, s.gross, CAST(m.days AS double precision), s.estimated,
-           s.unpriced
-      FROM summed s LEFT JOIN medians m ON m.game = s.game
-     ORDER BY s.gross DESC NULLS LAST, s.game
-"""
+GAMES: Final = queries_of(__package__)["games"].format(split=SPLIT, found=_FOUND, counted=COUNTED)
 
 _CHANGED: Final = """
     INSERT INTO sales_stale (seller_id, ordered)

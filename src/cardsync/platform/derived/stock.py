@@ -12,6 +12,7 @@ import orjson
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.dropped_cards import DROPPED
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
@@ -67,24 +68,7 @@ _MOVES = """
 """
 # A card's price at a moment is in its newest observation before it. A card that was last seen
 # before that moment still has that price.
-_MOVED = f"""
-    WITH moved AS (
-        SELECT c.id, c.quantity, began.price AS before, c.price AS after
-          FROM card c CROSS JOIN LATERAL (
-               SELECT o.price FROM price_observation o
-                WHERE o.seller_id = :seller AND o.card_id = c.id AND o.observed_at <= :since
-                ORDER BY o.observed_at DESC LIMIT 1) began
-         WHERE {_ON_SALE} AND c.observed_at > :since
-           AND EXISTS (SELECT FROM price_observation o
-                        WHERE o.seller_id = :seller AND o.observed_at <= :since)
-           AND c.price IS NOT NULL AND began.price > 0 AND began.price <> c.price
-    ), ranked AS (
-        SELECT moved.*, row_number() OVER (PARTITION BY after > before
-                        ORDER BY abs(after - before) * quantity DESC, id) AS place
-          FROM moved)
-    SELECT id, (before * 10000)::bigint, (after * 10000)::bigint FROM ranked
-     WHERE place <= :most ORDER BY place
-"""
+_MOVED = queries_of(__package__)["moved"].format(on_sale=_ON_SALE)
 _MOVERS_AT = "SELECT movers_at FROM shop_figures WHERE seller_id = :seller"
 _COUNTED = (
     "held", "held_value", "dropped", "dropped_value", "asked", "asked_value", "run_id",

@@ -16,6 +16,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.engine import breaker
@@ -35,31 +36,9 @@ _FIGURES: Final = """
      AND r.current_price IS NOT DISTINCT FROM excluded.current_price)
 """
 _SAME: Final = f"(r.state = 'pending' AND {_FIGURES})"
-_WAIT: Final = f"""
-    INSERT INTO proposal AS r (seller_id, slot, family, kind, state, marketplace_id, rule_id,
-                               current_price, proposed_price, worth, evidence, revision, created_at,
-                               expires_at)
-    SELECT :seller, 'review:' || g.id, 'review', g.reason, 'pending', g.id, g.rule,
-           g.current / 10000.0, g.proposed / 10000.0, g.worth,
-           jsonb_build_object('regular_price', g.regular, 'result', g.result), :now, :now, g.expires
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[]), CAST(:rules AS bigint[]),
-                  CAST(:currents AS bigint[]), CAST(:proposed AS bigint[]),
-                  CAST(:regulars AS bigint[]), CAST(:results AS bigint[]),
-                  CAST(:worths AS bigint[]), CAST(:expires AS timestamptz[]))
-           AS g (id, reason, rule, current, proposed, regular, result, worth, expires)
-    ON CONFLICT (seller_id, marketplace_id) WHERE family = 'review' DO UPDATE
-       SET state = 'pending', kind = excluded.kind, rule_id = excluded.rule_id,
-           current_price = excluded.current_price, proposed_price = excluded.proposed_price,
-           worth = excluded.worth, evidence = excluded.evidence, expires_at = excluded.expires_at,
-           revision = CASE WHEN {_SAME} THEN r.revision ELSE excluded.revision END,
-           created_at = CASE WHEN r.state = 'pending' THEN r.created_at
-                             ELSE excluded.created_at END,
-           settled_at = NULL, settled_by = NULL
-     WHERE NOT (r.state = 'dismissed' AND {_YOUNG} AND {_NEAR})
-       AND NOT (r.state = 'snoozed' AND {_YOUNG} AND {_FIGURES})
-       AND NOT ({_SAME} AND r.expires_at = excluded.expires_at AND r.worth = excluded.worth
-                AND r.rule_id IS NOT DISTINCT FROM excluded.rule_id)
-"""
+_WAIT: Final = queries_of(__package__)["wait"].format(
+    same=_SAME, young=_YOUNG, near=_NEAR, figures=_FIGURES
+)
 # The second array has those whose card is not on sale any more, so that no run prices it.
 _PENDING: Final = """
     SELECT coalesce(array_agg(r.marketplace_id), '{}'),

@@ -14,46 +14,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.sales_by_day import PIECES, SOLD
 
 # An order without a time counts as if it was placed at noon; where the card had the price only in
 # another part of that day, nobody knows.
 _NOON: Final = "(line.placed + CASE WHEN line.dated THEN interval '12 hours' ELSE interval '0' END)"
-_SOLD: Final = f"""
-    SELECT asked.sale_id, bounds.since, bounds.until,
-           coalesce(sold.pieces, 0), sold.gross, coalesce(sold.unpriced, 0),
-           coalesce(sold.undated, 0)
-      FROM unnest(CAST(:sales AS bigint[])) AS asked (sale_id)
-      JOIN LATERAL (
-           SELECT min(p.since) AS since,
-                  CASE WHEN bool_and(p.until IS NOT NULL) THEN max(p.until) END AS until
-             FROM promotion_card p WHERE p.seller_id = :seller AND p.sale_id = asked.sale_id
-      ) bounds ON bounds.since IS NOT NULL
-      LEFT JOIN LATERAL (
-           SELECT CAST(sum(line.pieces) FILTER (WHERE had.it) AS bigint) AS pieces,
-                  sum(line.gross) FILTER (WHERE had.it) AS gross,
-                  CAST(sum(line.unpriced) FILTER (WHERE had.it) AS bigint) AS unpriced,
-                  CAST(sum(line.pieces) FILTER (WHERE NOT had.it) AS bigint) AS undated
-             FROM (SELECT i.sku_id, {PLACED_AT} AS placed, orders.placed_at_given IS NULL AS dated,
-                          {PIECES}
-                     FROM orders
-                     JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-                    WHERE {SOLD}
-                      AND orders.order_date >= CAST(bounds.since AS date) - 1
-                      AND orders.order_date <= CAST(coalesce(bounds.until, :now) AS date) + 1
-                  ) line
-             CROSS JOIN LATERAL (
-                  SELECT bool_or({_NOON} >= p.since AND (p.until IS NULL OR {_NOON} < p.until)) AS it
-                    FROM promotion_card p
-                   WHERE p.seller_id = :seller AND p.sale_id = asked.sale_id
-                     AND p.marketplace_id = line.sku_id
-                     AND CASE WHEN line.dated THEN line.placed + interval '1 day' > p.since
-                              ELSE line.placed >= p.since END
-                     AND (p.until IS NULL OR line.placed < p.until)
-             ) had
-            WHERE had.it IS NOT NULL
-      ) sold ON true
-"""
+_SOLD: Final = queries_of(__package__)["sold"].format(
+    placed_at=PLACED_AT, pieces=PIECES, sold=SOLD, noon=_NOON
+)
 
 
 class SoldOnSale(NamedTuple):

@@ -50,3 +50,54 @@ WITH over AS (
 INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
 SELECT :seller, id, revision, 'expired', :now, :actor FROM over
 ON CONFLICT DO NOTHING
+
+-- name: sold
+WITH applied AS MATERIALIZED (
+    SELECT r.id, r.kind, r.rule_id, r.card_id, r.state, r.current_price, r.proposed_price,
+           r.settled_at, (r.settled_at AT TIME ZONE 'UTC')::date AS day
+      FROM proposal r
+     WHERE r.seller_id = :seller AND r.family = 'price'
+       AND r.state IN ('accepted', 'auto_applied') AND r.settled_at BETWEEN :since AND :until
+       AND NOT EXISTS (
+           SELECT FROM proposal b
+            WHERE b.seller_id = :seller AND b.card_id = r.card_id
+              AND b.state IN ('accepted', 'auto_applied')
+              AND (b.settled_at, b.id) < (r.settled_at, r.id)
+              AND b.settled_at > r.settled_at - CAST(:window AS interval))
+       AND NOT EXISTS (
+           SELECT FROM price_rollback_card u
+             JOIN price_rollback v ON v.seller_id = :seller AND v.id = u.rollback_id
+            WHERE u.seller_id = :seller AND u.card_id = r.card_id AND v.state = 'applied'
+              AND v.finished_at BETWEEN r.settled_at
+                                    AND r.settled_at + CAST(:window AS interval))
+     ORDER BY r.settled_at DESC, r.id LIMIT :most
+), alone AS MATERIALIZED (
+    SELECT r.kind, r.card_id, r.current_price, r.revision
+      FROM proposal r
+     WHERE r.seller_id = :seller AND r.family = 'price'
+       AND r.state NOT IN ('accepted', 'auto_applied') AND r.revision >= :near_since
+       AND NOT EXISTS (
+           SELECT FROM proposal a
+            WHERE a.seller_id = :seller AND a.card_id = r.card_id
+              AND a.state IN ('accepted', 'auto_applied'))
+), matched AS (
+    SELECT t.id, t.day, m.card_id
+      FROM applied t CROSS JOIN LATERAL (
+           SELECT a.card_id, min(abs(a.current_price - t.current_price)) AS far
+             FROM alone a
+            WHERE a.kind = t.kind
+              AND a.current_price BETWEEN t.current_price / 2 AND t.current_price * 2
+              AND a.revision BETWEEN t.settled_at - :near AND t.settled_at + :near
+            GROUP BY a.card_id ORDER BY 2, 1 LIMIT :matches) m
+), looked_at AS (
+    SELECT id, day, card_id, true AS own FROM applied
+     UNION ALL
+    SELECT id, day, card_id, false FROM matched)
+SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, t.state, t.settled_at, t.current_price,
+       t.proposed_price, c.product_name, s.price, s.quantity, s.kept
+  FROM looked_at l JOIN applied t ON t.id = l.id
+  JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
+  LEFT JOIN LATERAL (
+       {sale} AND i.sku_id = c.marketplace_id
+          AND o.order_date > l.day AND o.order_date <= l.day + 30) s ON true
+ ORDER BY l.id, l.own DESC, l.card_id

@@ -63,22 +63,16 @@ _A_SALE: Final = _dated(lambda one: _dollars(one.a_sale))
 RATE: Final = "((r.total_fees - coalesce(r.refunded_fees, 0)) / nullif(r.gross_sales, 0))"
 IN_FULL: Final = "(orders.refund_amt >= orders.total_amt) IS TRUE"
 # `on` narrows the orders; each line is an item of one of them.
-_LINES: Final = f"""
-    SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {DAY} AS day,
-           i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {PIECES},
-           i.restocked, {IN_FULL} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
-           coalesce(orders.refund_amt, 0) AS refunded,
-           coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0))
-               AS total,
-           coalesce(orders.product_amt, orders.total_amt - coalesce(orders.shipping_amt, 0))
-               AS paid,
-           {_COMMISSION} AS commission,
-           {_PROCESSING} AS processing, {_MOST} AS most, {_A_SALE} AS a_sale,
-           CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
-                ELSE CAST(:parcel_postage AS numeric) END + :supplies AS spent
-      FROM orders LEFT JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-     WHERE {SOLD} {{on}}
-"""
+_LINES: Final = queries_of(__package__)["lines"].format(
+    day=DAY,
+    pieces=PIECES,
+    in_full=IN_FULL,
+    commission=_COMMISSION,
+    processing=_PROCESSING,
+    most=_MOST,
+    a_sale=_A_SALE,
+    sold=SOLD,
+)
 _WHOLES: Final = queries_of(__package__)["wholes"]
 # An order that was refunded in full bears no fees.
 EXPECTED: Final = """

@@ -78,3 +78,74 @@ WITH kept AS (
     RETURNING u.item_id, u.lot_id, k.keeps - k.has AS copies
 )
 INSERT INTO settled SELECT item_id, lot_id, copies FROM back
+
+-- name: lines
+SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {day} AS day,
+       i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {pieces},
+       i.restocked, {in_full} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
+       coalesce(orders.refund_amt, 0) AS refunded,
+       coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0))
+           AS total,
+       coalesce(orders.product_amt, orders.total_amt - coalesce(orders.shipping_amt, 0))
+           AS paid,
+       {commission} AS commission,
+       {processing} AS processing, {most} AS most, {a_sale} AS a_sale,
+       CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
+            ELSE CAST(:parcel_postage AS numeric) END + :supplies AS spent
+  FROM orders LEFT JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+ WHERE {sold} {{on}}
+
+-- name: take
+WITH stock AS MATERIALIZED ({stock}), {takes}, wanted AS MATERIALIZED ({taken}),
+taken AS (
+    INSERT INTO lot_use AS u (seller_id, item_id, lot_id, taken, given_back, cost)
+    SELECT CAST(:seller AS bigint), t.item_id, t.lot_id, t.copies, 0, t.cost
+      FROM wanted t
+    ON CONFLICT (seller_id, item_id, lot_id) DO UPDATE
+       SET taken = u.taken + greatest(0, excluded.taken - u.given_back),
+           given_back = greatest(0, u.given_back - excluded.taken), cost = excluded.cost
+    RETURNING 1
+)
+INSERT INTO settled SELECT item_id, lot_id, copies FROM wanted
+ WHERE (SELECT count(*) FROM taken) >= 0
+
+-- name: takes
+event AS (
+    SELECT card, day, 0 AS kind, id, copies FROM stock
+     UNION ALL
+    SELECT card, day, 1, id, has - wanted FROM settling_item WHERE wanted > has
+), balance AS (
+    SELECT card, day, kind, id, copies,
+           sum(copies) OVER (PARTITION BY card ORDER BY day, kind, id) AS level
+      FROM event
+), low AS (
+    SELECT card, day, kind, id, copies,
+           greatest(0, -min(level) OVER (PARTITION BY card ORDER BY day, kind, id)) AS lost
+      FROM balance
+), sale AS (
+    SELECT card, day, kind, id,
+           -copies - (lost - coalesce(lag(lost) OVER (
+               PARTITION BY card ORDER BY day, kind, id), 0)) AS copies
+      FROM low
+), demand AS (
+    SELECT card, id, copies,
+           sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
+      FROM sale WHERE kind = 1 AND copies > 0
+), supply AS (
+    SELECT card, id, cost, copies,
+           sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
+      FROM stock
+)
+
+-- name: items
+CREATE TEMP TABLE settling_item ON COMMIT DROP AS
+SELECT i.id, i.sku_id AS card, {sold_on} AS day, {wanted} AS wanted,
+       CAST(coalesce(u.has, 0) AS bigint) AS has
+  FROM settling s
+  JOIN order_item i ON i.seller_id = :seller AND i.sku_id = s.card
+  JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+  LEFT JOIN (SELECT x.item_id, sum(x.taken - x.given_back) AS has
+               FROM settling t
+               JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = t.card
+               JOIN lot_use x ON x.seller_id = :seller AND x.lot_id = l.id
+              GROUP BY 1) u ON u.item_id = i.id

@@ -39,19 +39,7 @@ WANTED: Final = """
 """
 SOLD_ON: Final = f"coalesce({DAY}, CAST(orders.created_at AS date))"
 # The items of these cards: the copies that each needs and has, and the day on which it was sold.
-_ITEMS: Final = f"""
-    CREATE TEMP TABLE settling_item ON COMMIT DROP AS
-    SELECT i.id, i.sku_id AS card, {SOLD_ON} AS day, {WANTED} AS wanted,
-           CAST(coalesce(u.has, 0) AS bigint) AS has
-      FROM settling s
-      JOIN order_item i ON i.seller_id = :seller AND i.sku_id = s.card
-      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
-      LEFT JOIN (SELECT x.item_id, sum(x.taken - x.given_back) AS has
-                   FROM settling t
-                   JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = t.card
-                   JOIN lot_use x ON x.seller_id = :seller AND x.lot_id = l.id
-                  GROUP BY 1) u ON u.item_id = i.id
-"""
+_ITEMS: Final = queries_of(__package__)["items"].format(sold_on=SOLD_ON, wanted=WANTED)
 _CHANGED: Final = """
     CREATE TEMP TABLE settled (item_id bigint, lot_id bigint, copies integer) ON COMMIT DROP
 """
@@ -65,34 +53,7 @@ STOCK: Final = """
      WHERE l.remaining > 0
 """
 # A day's lots come before its sales. Where the balance falls to a new low, no lot had the copies.
-TAKES: Final = """
-    event AS (
-        SELECT card, day, 0 AS kind, id, copies FROM stock
-         UNION ALL
-        SELECT card, day, 1, id, has - wanted FROM settling_item WHERE wanted > has
-    ), balance AS (
-        SELECT card, day, kind, id, copies,
-               sum(copies) OVER (PARTITION BY card ORDER BY day, kind, id) AS level
-          FROM event
-    ), low AS (
-        SELECT card, day, kind, id, copies,
-               greatest(0, -min(level) OVER (PARTITION BY card ORDER BY day, kind, id)) AS lost
-          FROM balance
-    ), sale AS (
-        SELECT card, day, kind, id,
-               -copies - (lost - coalesce(lag(lost) OVER (
-                   PARTITION BY card ORDER BY day, kind, id), 0)) AS copies
-          FROM low
-    ), demand AS (
-        SELECT card, id, copies,
-               sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
-          FROM sale WHERE kind = 1 AND copies > 0
-    ), supply AS (
-        SELECT card, id, cost, copies,
-               sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
-          FROM stock
-    )
-"""
+TAKES: Final = queries_of(__package__)["takes"]
 TAKEN: Final = """
     SELECT d.id AS item_id, p.id AS lot_id, p.cost,
            least(d.until, p.until) - greatest(d.until - d.copies, p.until - p.copies) AS copies
@@ -100,20 +61,7 @@ TAKEN: Final = """
        AND d.until - d.copies < p.until AND p.until - p.copies < d.until
 """
 # An item may come back to a lot that it gave copies back to.
-_TAKE: Final = f"""
-    WITH stock AS MATERIALIZED ({STOCK}), {TAKES}, wanted AS MATERIALIZED ({TAKEN}),
-    taken AS (
-        INSERT INTO lot_use AS u (seller_id, item_id, lot_id, taken, given_back, cost)
-        SELECT CAST(:seller AS bigint), t.item_id, t.lot_id, t.copies, 0, t.cost
-          FROM wanted t
-        ON CONFLICT (seller_id, item_id, lot_id) DO UPDATE
-           SET taken = u.taken + greatest(0, excluded.taken - u.given_back),
-               given_back = greatest(0, u.given_back - excluded.taken), cost = excluded.cost
-        RETURNING 1
-    )
-    INSERT INTO settled SELECT item_id, lot_id, copies FROM wanted
-     WHERE (SELECT count(*) FROM taken) >= 0
-"""
+_TAKE: Final = queries_of(__package__)["take"].format(stock=STOCK, takes=TAKES, taken=TAKEN)
 _BY_LOT: Final = "l.cost"
 # Copies of unknown cost stay unknown; others get the average cost of the copies bought by then.
 _ON_AVERAGE: Final = """

@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.marketplace_time import midnight
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import grouped_by_sorting, joined_by_hash
 from cardsync.platform.kit.row_pages import Paging
@@ -52,37 +53,13 @@ _MANY: Final = 1_000
 _RANKED: Final = "ORDER BY lifetime_total DESC, order_count DESC, newest DESC"
 _OUT_OF_DATE: Final = f"SELECT {STALE}"
 # An index holds the names in this order, so a deep page reads no more than a part of it.
-_KEPT: Final = f"""
-    WITH ranked AS MATERIALIZED (
-        SELECT name FROM customer_sum
-         WHERE seller_id = :seller {_RANKED} LIMIT :limit OFFSET :offset
-    ), page AS (
-        SELECT c.* FROM ranked JOIN customer_sum c
-                     ON c.seller_id = :seller AND c.name = ranked.name
-    ), counted AS (
-        SELECT coalesce(sum(customers), 0) AS total, coalesce(sum(repeat_customers), 0) AS returning
-          FROM customer_count WHERE seller_id = :seller
-    )
-    {_SHOWN}
-"""
+_KEPT: Final = queries_of(__package__)["kept"].format(ranked=_RANKED, shown=_SHOWN)
 # A hash of 64 bits, which sorts three times as fast as a name, separates the names: two names with
 # the same hash occur in one of forty million shops with a million customers. The statement reads
 # ix_orders_date alone where that is shorter.
-_CUSTOMERS: Final = f"""
-    WITH named AS MATERIALIZED (
-        SELECT {BUYER_HASH} AS name, {SUMS} FROM orders WHERE seller_id = :seller GROUP BY 1
-    ), customer AS (
-        SELECT * FROM named WHERE name <> {NAMELESS}
-    ), ranked AS (
-        SELECT * FROM customer {_RANKED} LIMIT :limit OFFSET :offset
-    ), page AS (
-        SELECT ranked.*, c.pieces, c.costed, c.profit
-          FROM ranked LEFT JOIN customer_sum c ON c.seller_id = :seller AND c.name = ranked.name
-    ), counted AS (
-        SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer
-    )
-    {_SHOWN}
-"""
+_CUSTOMERS: Final = queries_of(__package__)["customers"].format(
+    buyer_hash=BUYER_HASH, sums=SUMS, nameless=NAMELESS, ranked=_RANKED, shown=_SHOWN
+)
 
 
 async def customers(reading: Reading, caller: Caller, paging: Paging) -> Customers:

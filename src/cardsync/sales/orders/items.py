@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.sales.lots.stale_cards import mark_sold
@@ -170,18 +171,4 @@ async def _without_sku(
     return await run(session, gone, values) + await run(session, arrived, values)
 
 
-SUMS_SQL = f"""
-    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity,
-                        product_lines = s.product_lines, items_hash = s.items_hash,
-                        updated_at = :now
-      FROM (SELECT order_id, count(*) AS lines, coalesce(sum(quantity), 0) AS quantity,
-                   {ITEMS_HASH} AS items_hash,
-                   coalesce(array_agg(DISTINCT product_line ORDER BY product_line)
-                            FILTER (WHERE product_line IS NOT NULL), '{{{{}}}}') AS product_lines
-              FROM order_item
-             WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
-             GROUP BY order_id) s
-     WHERE o.seller_id = :seller AND o.id = s.order_id {{of_orders}}
-       AND (o.items_total, o.items_quantity, o.product_lines, o.items_hash)
-           IS DISTINCT FROM (s.lines, s.quantity, s.product_lines, s.items_hash)
-"""
+SUMS_SQL = queries_of(__package__)["sums"].format(items_hash=ITEMS_HASH)

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.sales.limits import PULL_SESSIONS_SHOWN
 from cardsync.sales.orders.pull_changes import CHANGED
@@ -26,23 +27,7 @@ _CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 
 # Each order of the open session is found by its key, whatever the planner expects of new tables;
 # the orders of ended sessions are not read.
-SUMMARIES = f"""
-SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
-       o.order_count, o.item_count, o.pulled_count, o.review_count
-  FROM pull_session s CROSS JOIN LATERAL (
-       SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
-              count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
-                  WHEN s.state = 'open' THEN (
-                      SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' OR p.missing_at IS NOT NULL
-                        FROM orders
-                       WHERE orders.seller_id = :seller AND orders.id = p.order_id)
-                  ELSE p.in_review OR p.changed <> '{{{{}}}}'
-                    OR p.missing_at IS NOT NULL END) AS review_count
-         FROM pull_session_order p WHERE p.seller_id = :seller AND p.session_id = s.id
-       ) o
- WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
- ORDER BY s.opened_at DESC, s.id DESC
-"""
+SUMMARIES = queries_of(__package__)["summaries"].format(needs_review=NEEDS_REVIEW, changed=CHANGED)
 
 # The statement reads the newest sessions, newest first.
 RECENT = SUMMARIES.format(

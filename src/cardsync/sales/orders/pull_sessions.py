@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.sales.errors import PullSessionOpen
 from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, unknown_session
@@ -134,23 +135,7 @@ async def _take(
 
 # Phones see the desk's work on an order as marks of the copies that no phone has. An order that is
 # not to be pulled any more gets none.
-_AT_THE_DESK = f"""
-    INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
-           quantity, undoes, device, sequence, person, received_at)
-    SELECT :seller, :session, 'desk-' || CAST(:stamp AS text) || '-' || open.item_id, 0,
-           open.item_id, open.order_id, open.sku_id, :kind,
-           CASE WHEN :kind = 'pulled' THEN open.wanted ELSE 1 END, '', 'desk', 0, 'Desk', :now
-      FROM (SELECT i.item_id, i.order_id, i.sku_id, coalesce(i.quantity, 1) - coalesce((
-                   SELECT CAST(sum(m.quantity) AS integer) FROM pull_mark m
-                    WHERE m.seller_id = :seller AND m.session_id = :session
-                      AND m.item_id = i.item_id AND m.kind = 'pulled' AND NOT m.undone), 0)
-                   AS wanted
-              FROM pull_session_item i
-              JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
-             WHERE i.seller_id = :seller AND orders.seller_id = :seller
-               AND i.session_id = :session AND i.order_id = :id AND NOT {NEEDS_REVIEW}) open
-     WHERE open.wanted > 0
-"""
+_AT_THE_DESK = queries_of(__package__)["at_the_desk"].format(needs_review=NEEDS_REVIEW)
 
 
 class _InSession(NamedTuple):

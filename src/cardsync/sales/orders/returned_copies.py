@@ -21,6 +21,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
@@ -107,21 +108,9 @@ _OF_STATE: Final = {
 NUMBERS: Final = "SELECT " + ", ".join(
     f"(SELECT count(*) FROM {where})" for where in _FROM.values()
 )
-_COPIES: Final = f"""
-    SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition,
-           CASE WHEN :restocked THEN i.restocked ELSE coalesce(i.quantity, 1) - i.restocked END,
-           card.id, card.box, card.slot
-      FROM order_item i LEFT JOIN LATERAL (
-           SELECT c.id, {BOX} AS box, l.slot
-             FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
-                  {NAMED}
-            WHERE c.seller_id = :seller AND {VISIBLE}
-              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
-            ORDER BY c.gone, c.id, {WAY}, l.slot LIMIT 1
-      ) AS card ON true
-     WHERE i.seller_id = :seller AND i.order_id = ANY (CAST(:orders AS bigint[]))
-       AND (:restocked OR coalesce(i.quantity, 1) > i.restocked) ORDER BY i.id
-"""
+_COPIES: Final = queries_of(__package__)["copies"].format(
+    box=BOX, named=NAMED, visible=VISIBLE, way=WAY
+)
 
 
 async def desk(

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
 from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
@@ -45,34 +46,10 @@ _REPORTED: Final = f"""
      WHERE r.seller_id = :seller AND r.month BETWEEN :first_month AND :last
        AND {RATE} IS NOT NULL
 """
-_BEST: Final = f"""
-    WITH summed AS (
-        SELECT sku_id, max(product_name) AS product_name, max(set_name) AS set_name,
-               max(condition) AS condition, {COUNTED}
-          FROM (SELECT i.sku_id, i.product_name, i.set_name, i.condition, {PIECES}
-                  FROM orders
-                  JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-                 WHERE {_SPAN}) sold
-         WHERE sku_id IS NOT NULL GROUP BY sku_id ORDER BY gross DESC NULLS LAST, sku_id LIMIT :most
-    )
-    SELECT (SELECT c.id FROM card c WHERE c.seller_id = :seller AND {VISIBLE}
-               AND c.marketplace_id = s.sku_id ORDER BY c.gone, c.id LIMIT 1),
-           s.product_name, s.set_name, s.condition, s.pieces, s.gross, s.estimated, s.unpriced
-      FROM summed s ORDER BY s.gross DESC NULLS LAST, s.sku_id
-"""
-_WORST: Final = f"""
-    WITH sold AS (
-        SELECT i.sku_id
-          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-         WHERE {_SPAN})
-    SELECT c.id, c.product_name, c.set_name, c.condition, c.quantity, c.price * c.quantity,
-           CAST(:last AS date) - CAST(c.created_at AS date)
-      FROM card c
-     WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL AND c.price > 0
-       AND CAST(c.created_at AS date) <= :first
-       AND NOT EXISTS (SELECT FROM sold s WHERE s.sku_id = c.marketplace_id)
-     ORDER BY c.price * c.quantity DESC, c.id LIMIT :most
-"""
+_BEST: Final = queries_of(__package__)["best"].format(
+    counted=COUNTED, pieces=PIECES, span=_SPAN, visible=VISIBLE
+)
+_WORST: Final = queries_of(__package__)["worst"].format(span=_SPAN)
 
 
 async def summary(

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import read_amount, usd
@@ -41,29 +42,9 @@ _WORDS: Final[Mapping[MissingOutcome, str]] = {
     "refund": "refunded",
     "message": "waiting for the buyer's answer",
 }
-_LIST: Final = f"""
-    SELECT i.order_id, i.item_id, i.session_id, orders.order_number, orders.buyer_name,
-           i.product_name, i.product_line, i.set_name, i.condition,
-           coalesce(i.quantity, 1) AS quantity,
-           i.missing_at, i.missing_by, i.missing_reason, item.unit_price, orders.total_amt,
-           card.id AS card_id, card.box, card.slot
-      FROM pull_session_item i
-      JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
-      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
-      LEFT JOIN order_item item ON item.seller_id = :seller AND item.id = i.item_id
-      LEFT JOIN LATERAL (
-           SELECT c.id, {BOX} AS box, l.slot
-             FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
-                  {NAMED}
-            WHERE c.seller_id = :seller AND {VISIBLE}
-              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
-            ORDER BY c.gone, c.id, {WAY}, l.slot LIMIT 1) card ON true
-     WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled'
-       AND orders.shipped_marked_at IS NULL
-       AND (CAST(:orders AS bigint[]) IS NULL OR i.order_id = ANY (:orders))
-       AND (CAST(:session AS bigint) IS NULL OR i.session_id = :session)
-     ORDER BY i.missing_at, i.order_id, i.item_id LIMIT :most
-"""
+_LIST: Final = queries_of(__package__)["list"].format(
+    box=BOX, named=NAMED, visible=VISIBLE, way=WAY, unsettled=UNSETTLED
+)
 # Other copies of the same card: first on its own further places, then in another condition or
 # printing, the dearest first, because a buyer is not to get a worse one.
 _COPIES: Final = f"""

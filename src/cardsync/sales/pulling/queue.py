@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.shelf_place import Place
 from cardsync.sales.orders.pull_changes import CHANGED
 from cardsync.sales.orders.pull_models import MissingOutcome
@@ -22,26 +23,7 @@ from cardsync.sales.orders.pullable import NEEDS_REVIEW
 from cardsync.sales.pulling.progress import Line, Mark, Progress, fold
 from cardsync.stock.shelving.places import places_of_items
 
-LINES = f"""
-SELECT i.item_id, i.order_id, orders.order_number, coalesce(i.product_line, '') AS product_line,
-       coalesce(i.product_name, '') AS name, coalesce(i.set_name, '') AS set_name,
-       coalesce(i.condition, '') AS condition, coalesce(i.rarity, '') AS rarity,
-       coalesce(i.quantity, 1) AS wanted, i.sku_id, coalesce(i.main_photo_url, '') AS photo_url,
-       coalesce(c.number, '') AS number, coalesce(c.printing, '') AS printing,
-       {NEEDS_REVIEW} AS stopped, {CHANGED} AS changed, p.shipping_type,
-       i.missing_outcome AS settled
-  FROM pull_session_item i
-  JOIN pull_session_order p ON p.seller_id = i.seller_id AND p.session_id = i.session_id
-                           AND p.order_id = i.order_id
-  JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
-  LEFT JOIN LATERAL (
-       SELECT c.number, c.printing FROM card c
-        WHERE c.seller_id = :seller
-          AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
-        ORDER BY c.id LIMIT 1) c ON true
- WHERE i.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller
-   AND i.session_id = :session
-"""
+LINES = queries_of(__package__)["lines"].format(needs_review=NEEDS_REVIEW, changed=CHANGED)
 MARKS = """
 SELECT id, kind, item_id, device, person, quantity, undoes FROM pull_mark
  WHERE seller_id = :seller AND session_id = :session ORDER BY received

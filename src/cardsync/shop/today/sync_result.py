@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import DAY, SOLD, TOTAL
 from cardsync.platform.money import usd
@@ -82,31 +83,7 @@ _LISTED: Final = """
           FROM listed_value WHERE seller_id = :seller ORDER BY product_line, day DESC) newest
 """
 # The copies that sold this month at a higher price than the one before their last raise.
-_CAPTURED: Final = f"""
-    WITH sold AS (
-        SELECT i.sku_id, i.unit_price, coalesce(i.quantity, 1) AS copies,
-               coalesce(orders.placed_at_given,
-                        timezone(:zone, CAST(orders.order_date + 1 AS timestamp))) AS at
-          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-         WHERE {SOLD} AND orders.order_date BETWEEN :first_read AND :last_read
-           AND {DAY} BETWEEN :first AND :last
-           AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
-           AND i.unit_price IS NOT NULL AND i.sku_id IS NOT NULL
-    )
-    SELECT coalesce(sum(s.copies), 0)::bigint,
-           coalesce(sum((s.unit_price - before.price) * s.copies), 0)
-      FROM sold s
-      JOIN LATERAL (SELECT c.id FROM card c
-                     WHERE c.seller_id = :seller AND c.marketplace_id = s.sku_id
-                     ORDER BY c.gone, c.id LIMIT 1) c ON true
-      JOIN LATERAL (
-           SELECT o.price FROM price_observation o
-            WHERE o.seller_id = :seller AND o.card_id = c.id AND o.observed_at < s.at
-              AND o.observed_at > s.at - interval '90 days'
-              AND o.price IS DISTINCT FROM s.unit_price
-            ORDER BY o.observed_at DESC LIMIT 1) before ON true
-     WHERE before.price < s.unit_price
-"""
+_CAPTURED: Final = queries_of(__package__)["captured"].format(sold=SOLD, day=DAY)
 
 
 async def sync_result(

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import activity
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 from cardsync.stock.cards.promoted import refuse_picked_promoted
 from cardsync.stock.cards.visible import VISIBLE
@@ -29,27 +30,7 @@ class Added(NamedTuple):
     truncated: bool
 
 
-_ADD = f"""
-    WITH picked AS MATERIALIZED ({{picked}}),
-    fresh AS MATERIALIZED (
-        SELECT p.id, p.place FROM picked p WHERE NOT EXISTS (
-             SELECT FROM card_list_entry e
-              WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id)
-    ),
-    room AS (
-        SELECT :cap - count(*) AS room
-          FROM card_list_entry e JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
-         WHERE e.seller_id = :seller AND e.list_id = :list AND c.seller_id = :seller AND {VISIBLE}
-    ),
-    added AS (
-        INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
-        SELECT :seller, :list, id, :now FROM fresh ORDER BY place
-         LIMIT (SELECT greatest(room, 0) FROM room)
-        RETURNING card_id
-    )
-    SELECT (SELECT count(*) FROM picked), (SELECT count(*) FROM fresh),
-           (SELECT coalesce(array_agg(card_id), CAST(ARRAY[] AS bigint[])) FROM added)
-"""
+_ADD = queries_of(__package__)["add"].format(visible=VISIBLE)
 _REMOVE = """
     WITH picked AS MATERIALIZED ({picked})
     DELETE FROM card_list_entry e USING picked p

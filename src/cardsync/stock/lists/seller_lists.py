@@ -19,6 +19,7 @@ from cardsync.access import activity
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import struct_of_values
@@ -28,19 +29,7 @@ from cardsync.stock.lists.schemas import CardListBody
 from cardsync.stock.search.folding import folded, words
 from cardsync.stock.search.known_names import name_key, seen_name
 
-_LISTS = f"""
-    SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count,
-           count(c.id) FILTER (WHERE NOT c.gone) AS active_count,
-           count(c.id) FILTER (WHERE c.gone) AS gone_count,
-           coalesce(bool_or({{member}}), false) AS member
-      FROM card_list l LEFT JOIN (
-               card_list_entry e JOIN card c
-                 ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id
-                AND {VISIBLE}
-           ) ON e.seller_id = l.seller_id AND e.list_id = l.id
-     WHERE l.seller_id = :seller AND l.deleted_at IS NULL AND {{which}}
-     GROUP BY l.seller_id, l.id ORDER BY l.position, l.id
-"""
+_LISTS = queries_of(__package__)["lists"].format(visible=VISIBLE)
 
 
 async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.collector_number import read_collector_number
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.stock.quick_add.schemas import Product
 
 _LOOKED_AT = 2_000
@@ -23,23 +24,7 @@ _BETWEEN = re.compile(r"""[\s!"#$%&()*+,./:;<=>?@\\^_`{|}~\[\]-]+""")
 _FOLDED = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüñç", "aaaaaaeeeeiiiiooooouuuunc", "’'")
 # Names are pasted with these signs around and between their words.
 _PASTED = "–—“”„"
-_FOUND = f"""
-    WITH hits AS MATERIALIZED (
-        SELECT id, game, product_name, set_name, set_code, number, number_key, rarity, finish,
-               language, marketplace_product_id
-          FROM product
-         WHERE NOT provisional
-           AND catalog_words(product_name, set_code, number, number_key) @@ CAST(:words AS tsquery)
-           AND game = ANY (CAST(:games AS text[]))
-         LIMIT {_LOOKED_AT})
-    SELECT id, game, product_name, set_name, set_code, number, rarity, finish, language,
-           marketplace_product_id
-      FROM hits
-     ORDER BY coalesce(lower(number_key) = ANY (CAST(:numbers AS text[])), false) DESC,
-              lower(product_name) LIKE :beginning DESC, length(product_name), product_name,
-              set_name, number_key, id
-     LIMIT :most
-"""
+_FOUND = queries_of(__package__)["found"].format(looked_at=_LOOKED_AT)
 
 
 async def products_like(

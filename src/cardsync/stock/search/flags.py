@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cardsync.catalog.printings import PRINTINGS, is_foil
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.dropped_cards import DROPPED
 
 _KNOWN = ", ".join(f"'{name}'" for name in PRINTINGS)
@@ -122,21 +123,9 @@ _COUNTED_SINCE = """EXISTS (
       AND l.outcome IN ('correct', 'wrong') AND k.listing_id = m.sku_id)"""
 # The quantity fell by more than was sold since a higher one was seen. A sale may be a day older
 # than the upload that still had the card.
-_AUDIT = f"""(c.listing_id IN (
- SELECT m.sku_id FROM pull_mark m
-  WHERE m.seller_id = :seller AND m.kind = 'missing' AND NOT m.undone AND m.sku_id IS NOT NULL
-    AND m.received_at >= CAST(:now AS timestamptz) - interval '90 days'
-    AND NOT {_COUNTED_SINCE}) OR c.id IN (
- SELECT dropped.id FROM (
-    SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing,
-           other.observed_at - interval '1 day' AS since
-     FROM card c {_OTHERS} WHERE c.seller_id = :seller AND other.quantity > c.quantity
-      AND (other.place = 1 OR other.observed_at >= CAST(:now AS timestamptz) - interval '90 days')
- ) AS dropped LEFT JOIN (
-   SELECT i.sku_id, i.quantity, {PLACED_AT} AS placed_at FROM {_SOLD_ITEMS}
- ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
-  GROUP BY dropped.id, dropped.missing, dropped.since
- HAVING coalesce(sum(sold.quantity), 0) < dropped.missing))"""
+_AUDIT = queries_of(__package__)["audit"].format(
+    counted_since=_COUNTED_SINCE, others=_OTHERS, placed_at=PLACED_AT, sold_items=_SOLD_ITEMS
+)
 # A line has receipts in the last sync that priced all its cards: the upload that held the whole
 # line, or the run that followed such an upload.
 _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (

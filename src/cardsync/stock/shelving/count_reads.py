@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.row_pages import Page, Paging, newest
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.shelf_place import BOX, NAMED, Box, Place
@@ -28,39 +29,7 @@ from cardsync.stock.shelving.models import ShelfCount
 
 # A sale explains a drop until the card is pulled and its place corrected.
 _EXPLAINS: Final = timedelta(days=30)
-_FACTS: Final = f"""
-    WITH lying AS (
-        SELECT l.box, l.card_id, sum(l.quantity) AS quantity
-          FROM card_location l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
-         WHERE l.seller_id = :seller AND {VISIBLE} GROUP BY l.box, l.card_id
-    ), shelved AS (
-        SELECT card_id, sum(quantity) AS quantity FROM lying GROUP BY card_id
-    ), drifting AS (
-        SELECT c.id, s.quantity - c.quantity AS pieces,
-               CASE WHEN c.custom THEN c.listing_id ELSE c.marketplace_id END AS sku_id
-          FROM shelved s JOIN card c ON c.seller_id = :seller AND c.id = s.card_id
-         WHERE s.quantity > c.quantity
-    ), sold AS (
-        SELECT d.id, sum(coalesce(i.quantity, 1)) AS pieces
-          FROM drifting d
-          JOIN order_item i ON i.seller_id = :seller AND i.sku_id = d.sku_id
-          JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
-         WHERE o.status_group <> 'Cancelled' AND o.order_date >= :since GROUP BY d.id
-    ), dropped AS (
-        SELECT d.id, greatest(d.pieces - coalesce(sold.pieces, 0), 0) AS pieces
-          FROM drifting d LEFT JOIN sold ON sold.id = d.id
-    ), counted AS (
-        SELECT box, max(ended_at) AS ended_at FROM shelf_count
-         WHERE seller_id = :seller AND state = 'settled' AND slot IS NULL GROUP BY box
-    )
-    SELECT {BOX}, count(*), CAST(sum(l.quantity) AS bigint),
-           CAST(coalesce(sum(coalesce(c.price, c.market, 0) * l.quantity), 0) * 10000 AS bigint),
-           CAST(sum(least(coalesce(dropped.pieces, 0), l.quantity)) AS bigint), max(k.ended_at)
-      FROM lying l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
-      LEFT JOIN dropped ON dropped.id = l.card_id LEFT JOIN counted k ON k.box = l.box
-      {NAMED}
-     GROUP BY l.box, b.label
-"""
+_FACTS: Final = queries_of(__package__)["facts"].format(visible=VISIBLE, box=BOX, named=NAMED)
 
 
 async def suggested(

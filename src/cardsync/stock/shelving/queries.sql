@@ -49,3 +49,36 @@ SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitti
        min(slot), max(slot), (SELECT count(*) FROM put), array_agg(id), array_agg(slot),
        array_agg(quantity)
   FROM split
+
+-- name: facts
+WITH lying AS (
+    SELECT l.box, l.card_id, sum(l.quantity) AS quantity
+      FROM card_location l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
+     WHERE l.seller_id = :seller AND {visible} GROUP BY l.box, l.card_id
+), shelved AS (
+    SELECT card_id, sum(quantity) AS quantity FROM lying GROUP BY card_id
+), drifting AS (
+    SELECT c.id, s.quantity - c.quantity AS pieces,
+           CASE WHEN c.custom THEN c.listing_id ELSE c.marketplace_id END AS sku_id
+      FROM shelved s JOIN card c ON c.seller_id = :seller AND c.id = s.card_id
+     WHERE s.quantity > c.quantity
+), sold AS (
+    SELECT d.id, sum(coalesce(i.quantity, 1)) AS pieces
+      FROM drifting d
+      JOIN order_item i ON i.seller_id = :seller AND i.sku_id = d.sku_id
+      JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+     WHERE o.status_group <> 'Cancelled' AND o.order_date >= :since GROUP BY d.id
+), dropped AS (
+    SELECT d.id, greatest(d.pieces - coalesce(sold.pieces, 0), 0) AS pieces
+      FROM drifting d LEFT JOIN sold ON sold.id = d.id
+), counted AS (
+    SELECT box, max(ended_at) AS ended_at FROM shelf_count
+     WHERE seller_id = :seller AND state = 'settled' AND slot IS NULL GROUP BY box
+)
+SELECT {box}, count(*), CAST(sum(l.quantity) AS bigint),
+       CAST(coalesce(sum(coalesce(c.price, c.market, 0) * l.quantity), 0) * 10000 AS bigint),
+       CAST(sum(least(coalesce(dropped.pieces, 0), l.quantity)) AS bigint), max(k.ended_at)
+  FROM lying l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
+  LEFT JOIN dropped ON dropped.id = l.card_id LEFT JOIN counted k ON k.box = l.box
+  {named}
+ GROUP BY l.box, b.label
