@@ -74,14 +74,14 @@ def send_older_months(server: str, api_key: str, summary: str) -> None:
     headers = {"Authorization": f"Bearer {api_key}"}
     with httpx.Client(base_url=server, headers=headers, timeout=30) as http:
         for row in sorted(rows, key=lambda row: row["date_from"])[:-AGENT_MONTHS]:
-            body: dict[str, Any] = {name: row.pop(name) for name in ("date_from", "date_to")}
+            body: dict[str, object] = {name: row.pop(name) for name in ("date_from", "date_to")}
             report = row | {"order_count": int(row["order_count"])}
             http.post("/api/v1/sales_report", json=body | {"report": report}).raise_for_status()
 
 
 def _orders(http: httpx.Client) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Return the number of orders by status, and all orders."""
-    orders: list[dict[str, Any]] = []
+    orders: list[dict[str, object]] = []
     while True:
         place = len(orders) // PER_PAGE + 1
         page = _json(http, f"/api/orders?per_page={PER_PAGE}&page={place}&items=full")
@@ -91,7 +91,7 @@ def _orders(http: httpx.Client) -> tuple[dict[str, int], list[dict[str, Any]]]:
 
 
 def _json(http: httpx.Client, path: str) -> dict[str, Any]:
-    body: dict[str, Any] = http.get(path).raise_for_status().json()
+    body: dict[str, object] = http.get(path).raise_for_status().json()
     return body
 
 

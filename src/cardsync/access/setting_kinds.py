@@ -34,7 +34,7 @@ class Kind:
     """
 
     column: Any
-    read: Callable[[str], Any]
+    read: Callable[[str], object]
     body: Any
     answer: Any
     input: str = "text"

@@ -107,7 +107,7 @@ async def held_alone(
     game: str,
     source: str,
     what: str,
-    begin: Callable[[Held, Progress], Coroutine[Any, Any, str]],
+    begin: Callable[[Held, Progress], Coroutine[object, object, str]],
     *,
     once: bool = False,
 ) -> str:

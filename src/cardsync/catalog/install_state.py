@@ -8,7 +8,7 @@ and another continues if it dies.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import text
@@ -154,7 +154,7 @@ class Version(msgspec.Struct):
     since: datetime | None = None
 
 
-def _version(found: Any) -> Version | None:
+def _version(found: object) -> Version | None:
     return None if found is None else msgspec.convert(found, Version)
 
 
@@ -220,7 +220,7 @@ class Held(NamedTuple):
         return Version(self.kept or "", *told, self.installed_at)
 
     @property
-    def key(self) -> dict[str, Any]:
+    def key(self) -> dict[str, object]:
         return {"game": self.game, "source": self.source, "holder": self.holder}
 
 
@@ -312,7 +312,9 @@ async def went_back(
         return await run(session, _WENT_BACK, values) > 0
 
 
-def _values(version: Version, earlier: Version | None, refused: Version | None) -> dict[str, Any]:
+def _values(
+    version: Version, earlier: Version | None, refused: Version | None
+) -> dict[str, object]:
     told = msgspec.structs.asdict(version)
     del told["since"]
     return told | {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from cardsync.dashboard.messages import left, message, together
 from cardsync.platform import clock, errors
@@ -51,7 +51,7 @@ class ProposalRow(NamedTuple):
     money: str | None
     why: str
     expires_at: datetime
-    source: Any
+    source: object
     seen_as: int | None = None
 
 

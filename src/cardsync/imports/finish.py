@@ -5,7 +5,6 @@ also ends the lease.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import structlog
 from sqlalchemy import select, text, update
@@ -253,7 +252,7 @@ async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str])
 def _note(
     session: AsyncSession,
     upload: Upload,
-    report: dict[str, Any],
+    report: dict[str, object],
     now: datetime,
 ) -> None:
     summary = (

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Coroutine
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import polars as pl
 
@@ -38,7 +38,7 @@ class NewProducts:
         stored: pl.DataFrame,
     ) -> None:
         self._database = database
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         # Only the slabs that wait for the products hold them.
         self._last: asyncio.Task[pl.DataFrame] | None = None
         self._matches: Counter[str] = Counter()
@@ -80,7 +80,7 @@ class NewProducts:
             await self._last
         return self._matches
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def _begin(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         # The catalog is large, so no reference to it stays when the last part is done.

@@ -84,7 +84,7 @@ def _report_of(
     rows: pl.DataFrame,
     blocked: dict[str, int],
     verdict: Verdict,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
     new = _new_printings(rows)
     notes = pl.concat([_notes_on(rows), new.drop("len")]).sort("line", maintain_order=True)
@@ -116,7 +116,7 @@ def _report_of(
     }
 
 
-def _read_as(parsed: Parsed) -> dict[str, Any]:
+def _read_as(parsed: Parsed) -> dict[str, object]:
     """Return the product lines by which the file was read, if not all rejected rows are listed: the
     others are found again in the file.
     """

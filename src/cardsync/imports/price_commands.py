@@ -177,7 +177,7 @@ def price_explain(
     return Result(printed, terminal.lines(printed, shutil.get_terminal_size().columns))
 
 
-def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
+def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, object]:
     import msgspec
 
     from cardsync.platform.storage import open_store
@@ -196,7 +196,7 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
                 clock.now(),
             )
 
-    printed: dict[str, Any] = msgspec.to_builtins(with_database(explain, settings))
+    printed: dict[str, object] = msgspec.to_builtins(with_database(explain, settings))
     return printed
 
 
@@ -209,7 +209,7 @@ async def _known(session: Any, seller_id: int) -> Account:
     return account
 
 
-def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
+def _of_server(server: str, marketplace_id: int) -> dict[str, object]:
     import httpx
 
     key = os.environ.get(KEY_VARIABLE, "").strip()
@@ -235,7 +235,7 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
         raise errors.CommandError(
             f"{server} answered {answer.status_code}: {said or 'not what was asked for'}"
         )
-    explanation: dict[str, Any] = printed
+    explanation: dict[str, object] = printed
     return explanation
 
 

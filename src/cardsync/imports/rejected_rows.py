@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cardsync.imports.csv_header import Header, read_whole
 from cardsync.imports.parse import Rejected
@@ -60,7 +60,7 @@ def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
     lines = _Lines(data)
     width = len(header.names)
     yield encoded([[*header.names, LINE, REASON]])
-    part: list[list[Any]] = []
+    part: list[list[object]] = []
     for line, said in groupby(rejected, key=lambda row: row.line):
         if line < header.form.before + 2 or lines.start(line) is None:
             continue

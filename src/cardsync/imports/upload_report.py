@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 from sqlalchemy import select
@@ -79,7 +79,7 @@ async def _runs_behind(session: AsyncSession, uploads: Sequence[Upload]) -> dict
 def _with_run(report: Report, run: PriceRun) -> Report:
     if run.state == "running":
         return msgspec.structs.replace(report, state="processing", finished_at=None)
-    changes: dict[str, Any] = {"state": run.state, "review": ["large_moves"]}
+    changes: dict[str, object] = {"state": run.state, "review": ["large_moves"]}
     if run.state == "discarded" and run.finished_at is not None:
         changes["finished_at"] = run.finished_at
     return msgspec.structs.replace(report, **changes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -96,7 +96,7 @@ async def _mistyped(
 
 
 def _likest(asked: CardReference, found: Resolved) -> Resolved:
-    def likeness(one: Printing) -> tuple[Any, ...]:
+    def likeness(one: Printing) -> tuple[object, ...]:
         return (-fuzz.ratio(asked.full, one.product_name.lower()), one.set_name, one.id)
 
     return Resolved(sorted(found.printings, key=likeness), found.total, None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -203,7 +203,7 @@ async def _resolve(
     return [_judged(one, found[at], totals[at] + provisional[at]) for at, one in enumerate(asked)]
 
 
-def _values(game: str, asked: Sequence[CardReference], now: datetime) -> dict[str, Any]:
+def _values(game: str, asked: Sequence[CardReference], now: datetime) -> dict[str, object]:
     return {
         "game": game,
         "now": now,

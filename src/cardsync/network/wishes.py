@@ -18,7 +18,7 @@ from cardsync.platform.read_json import ReadBy, read
 _CONDITIONS: Final = {name: code for label, code in CODES.items() for name in (label, code.lower())}
 
 
-def _condition(value: Any) -> str:
+def _condition(value: object) -> str:
     code = _CONDITIONS.get(" ".join(value.lower().split())) if isinstance(value, str) else None
     if code is None:
         raise ValueError(f"must be one of {', '.join(CODES.values())}, or one of their names")

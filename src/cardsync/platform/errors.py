@@ -389,7 +389,7 @@ class WithFigures(Problem):
 
     shape: ClassVar[type[msgspec.Struct]]
 
-    def __init__(self, message: str, **figures: Any) -> None:
+    def __init__(self, message: str, **figures: object) -> None:
         super().__init__(message)
         self._figures = figures
 

@@ -270,7 +270,7 @@ def _values(
     task_id: int,
     outcome: TaskOutcome,
     hashed: bytes,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "seller": seller_id,
         "id": task_id,

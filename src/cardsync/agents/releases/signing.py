@@ -7,8 +7,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -28,7 +28,7 @@ KEY_FILE = "release-key.pem"
 PACK_DOMAIN = b"cardsync workflow pack v1\n"
 
 
-def canonical(record: dict[str, Any]) -> bytes:
+def canonical(record: Mapping[str, object]) -> bytes:
     """Return the record as JSON with sorted keys, no spaces, in UTF-8."""
     return json.dumps(
         record,

@@ -109,7 +109,7 @@ async def keep(
         created_at=now,
         verified_at=now if verified else None,
     )
-    changed: dict[str, Any] = {"verified_at": now, "state": "verified"} if verified else {}
+    changed: dict[str, object] = {"verified_at": now, "state": "verified"} if verified else {}
     if seen is not None:
         changed |= {"seen": row.excluded.seen, "confidence": row.excluded.confidence}
     statement = row.on_conflict_do_update(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 from sqlalchemy import select
@@ -180,7 +179,7 @@ def repeated(state: SellerState, decision: SyncDecision) -> SyncDecision:
     return _with_plan(decision, state.lock_plan) if decision.action == "sync" else decision
 
 
-def _with_plan(decision: SyncDecision, kept_plan: Any) -> SyncDecision:
+def _with_plan(decision: SyncDecision, kept_plan: object) -> SyncDecision:
     return replace(
         decision, plan=msgspec.convert(kept_plan, Plan) if kept_plan is not None else None
     )

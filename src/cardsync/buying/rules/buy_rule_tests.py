@@ -92,7 +92,7 @@ class BuyRuleVerdicts(msgspec.Struct):
     rule_tests: list[BuyRuleVerdict]
 
 
-def _expectation(value: Any) -> str:
+def _expectation(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a text")
     found = read_expectation(value)
@@ -200,7 +200,7 @@ async def _judged(
     if selection.where is None or selection.warnings:
         verdict.red, verdict.unread = True, " ".join(selection.warnings)
         return verdict
-    bound: dict[str, Any] = {"seller": caller.seller_id, "now": now}
+    bound: dict[str, object] = {"seller": caller.seller_id, "now": now}
     sql = _CARDS.format(where=condition_of(selection, bound, "t"))
     lines = [
         WantedLine(card, product, "NM", finish, language, 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -38,7 +38,7 @@ async def own_targets(
     account = await session.get_one(Account, seller_id)
     run = _unheld(await run_of(session, account, now))
     chosen = await choices(session, NOBODY, run)
-    bound: dict[str, Any] = {"seller": NOBODY, "now": now}
+    bound: dict[str, object] = {"seller": NOBODY, "now": now}
     sql = _FIRST.format(
         cards=CARDS, rule=first_of(chosen.rules, bound, "p"), guards=guards_of(chosen, bound)
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -116,7 +116,7 @@ def _day_in(path: Path) -> datetime:
 
 
 def _tcgcsv(path: Path, observed_at: datetime) -> Iterator[Row | Broken]:
-    records: Iterable[Any]
+    records: Iterable[object]
     if path.suffix.lower() == ".csv":
         records = csv_file.rows(path)
     else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
@@ -169,7 +169,7 @@ def _said(problem: errors.Problem | None) -> str:
 
 def _asked(
     form: RuleForm, lists: Mapping[str, int], rule_id: int, on: int | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the body of the form's rule, which rule it takes the place of, and the collection."""
     texts = form.texts | {"name": form.texts["name"] or "Draft"}
     body = body_of(RuleForm(texts, form.rows), lists)

@@ -213,7 +213,7 @@ async def switch_rule(form: Form, writer: Writer, rule_id: int, what: str) -> Re
     return see("/pricing", done=message(f"rule_{what}"))
 
 
-def copy_of(rule: Rule) -> dict[str, Any]:
+def copy_of(rule: Rule) -> dict[str, object]:
     """Return the body of a rule's copy, a draft of its own. Pure."""
     body = own_fields(to_json(rule))
     return body | {"name": f"Copy of {rule.name}"[:RULE_NAME_CHARACTERS], "state": "draft"}

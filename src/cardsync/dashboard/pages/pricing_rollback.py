@@ -4,7 +4,7 @@ requests it, watches it, or cancels it before the agent has it.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
@@ -43,7 +43,7 @@ class Choices(NamedTuple):
     lists: list[tuple[str, str]]
 
 
-def scope_of(caller: Caller, scope: str, value: str) -> dict[str, Any]:
+def scope_of(caller: Caller, scope: str, value: str) -> dict[str, object]:
     """Read a form's scope into the body of a rollback. Raises InvalidPayload, InvalidRule."""
     if scope not in SCOPES or not value:
         raise errors.InvalidPayload("scope: choose a run, a rule, a list or a time")

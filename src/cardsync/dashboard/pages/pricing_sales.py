@@ -137,7 +137,7 @@ def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, Any]:
+def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, object]:
     """Read a form into the body of a sale. Pure. Raises InvalidRule."""
     starts = moment_of(texts["starts"], "starts", zone) if texts["starts"] else now
     if not texts["ends"]:
@@ -326,7 +326,9 @@ async def save_promotion(
     return see(f"/pricing/sales/{saved.id}", done=message(done))
 
 
-async def _saved(writer: Writer, stored: SaleShown | None, body: Mapping[str, Any]) -> PricingSale:
+async def _saved(
+    writer: Writer, stored: SaleShown | None, body: Mapping[str, object]
+) -> PricingSale:
     if stored is None:
         return await writes.create_sale(writer, body)
     return await writes.change_sale(writer, stored.id, body)
@@ -381,7 +383,7 @@ async def effect_part(
     )
 
 
-def copy_of(sale: Sale, now: datetime) -> dict[str, Any]:
+def copy_of(sale: Sale, now: datetime) -> dict[str, object]:
     """Return the body of a promotion's copy, a draft; that of a started one begins now. Pure."""
     body = own_fields(to_json(sale))
     if sale.starts_at <= now:

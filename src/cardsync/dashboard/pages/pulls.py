@@ -225,7 +225,7 @@ def _qr(url: str) -> str:
     return str(segno.make(url, error="m", micro=False).svg_data_uri(scale=6, border=4))
 
 
-def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, Any]]:
+def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, object]]:
     """Return, for each game of the session, its progress, its orders and how they are shipped."""
     shipping = {order.id: order.shipping_type for order in orders}
     games = []

@@ -230,9 +230,9 @@ async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
         raise LeaseLost
 
 
-def _task_of(figure: Figure) -> Task[Any, Any, Any]:
+def _task_of(figure: Figure) -> Task[Any, object, Any]:
     async def refresh(context: procrastinate.JobContext, seller_id: int) -> None:
-        kept: KeptFigure[Any] = context.additional_context["kept"][figure]
+        kept: KeptFigure[object] = context.additional_context["kept"][figure]
         work = work_of(context)
         if await kept.work_off(work, seller_id) and figure in AT_ONCE:
             async with work.database.tenant(seller_id) as session:
@@ -243,4 +243,4 @@ def _task_of(figure: Figure) -> Task[Any, Any, Any]:
     return jobs.task(name=f"derived.{figure}", queue="imports", pass_context=True)(refresh)
 
 
-TASKS: Final[dict[str, Task[Any, Any, Any]]] = {figure: _task_of(figure) for figure in Figure}
+TASKS: Final[dict[str, Task[Any, object, Any]]] = {figure: _task_of(figure) for figure in Figure}

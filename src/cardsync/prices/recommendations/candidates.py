@@ -54,7 +54,7 @@ class Candidates:
     cards that each rule governs.
     """
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, object]]
     rule_cards: dict[int, int]
 
 
@@ -91,7 +91,7 @@ async def _reviews(
     run: Run,
     cards: pl.DataFrame,
     most: int,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the best review of each card, up to the limit of rows, judged by the history of the
     seller's own uploads where a review is made from them.
     """
@@ -166,7 +166,7 @@ def _with_evidence(stock: Stock, priced: pl.DataFrame) -> pl.DataFrame:
 def _judged(
     stock: Stock,
     cards: pl.DataFrame,
-    best: Sequence[dict[str, Any]],
+    best: Sequence[dict[str, object]],
     unsold: Sequence[int],
     before: dict[int, int],
     now: datetime,
@@ -193,11 +193,11 @@ def _judged(
     return Candidates(rows, governed)
 
 
-def _row(**values: Any) -> dict[str, Any]:
+def _row(**values: object) -> dict[str, object]:
     return dict.fromkeys(_COLUMNS) | values
 
 
-def _review(row: dict[str, Any]) -> dict[str, Any]:
+def _review(row: dict[str, object]) -> dict[str, object]:
     return _row(
         slot=f"price:{row['id']}",
         family="price",
@@ -221,7 +221,7 @@ def _confidence(row: dict[str, Any]) -> str:
     return "medium" if history is not None and history.verdict.holds else row["confidence"]
 
 
-def _stale(row: dict[str, Any]) -> dict[str, Any]:
+def _stale(row: dict[str, Any]) -> dict[str, object]:
     stale_row = row | {"kind": "stale_stock"}
     return _row(
         slot=f"stock:{row['id']}",
@@ -239,7 +239,7 @@ def _stale(row: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _advice(signal: generation.AccountSignal, now: datetime) -> dict[str, Any]:
+def _advice(signal: generation.AccountSignal, now: datetime) -> dict[str, object]:
     return _row(
         slot=f"rule:{signal.kind}:{signal.rule_id}",
         family="account",

@@ -6,7 +6,7 @@ The key covers figures and prices and no clock: evidence that was merely seen ag
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -69,7 +69,7 @@ _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
+def evidence_of(row: Mapping[str, Any]) -> dict[str, object]:
     """Return the evidence of a row of `generation.reviews` or `generation.stale_stock`."""
     kind: str = row["kind"]
     figures = {_NAMES.get(name, name): _plain(name, row[name]) for name in _OF_KIND[kind]}
@@ -110,7 +110,7 @@ def _least(kind: str, row: Mapping[str, Any]) -> int:
     return -(-least // UNITS_PER_CENT) * UNITS_PER_CENT
 
 
-def _source(kind: str, row: Mapping[str, Any]) -> str | None:
+def _source(kind: str, row: Mapping[str, object]) -> str | None:
     """Return the source of the evidence; a kind that uses only the upload has none."""
     flag = _FLAGS.get(kind)
     if flag is None:
@@ -118,7 +118,7 @@ def _source(kind: str, row: Mapping[str, Any]) -> str | None:
     return "network" if row.get(flag) else "imported"
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: Any) -> object:
     if value is None:
         return None
     if name in _CLOCKS:
@@ -136,5 +136,5 @@ def key_of(row: Mapping[str, Any]) -> str:
     return digest([*keyed, history.verdict.code] if history is not None else keyed)
 
 
-def digest(parts: list[Any]) -> str:
+def digest(parts: Sequence[object]) -> str:
     return hashlib.blake2b(orjson.dumps(parts), digest_size=12).hexdigest()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import polars as pl
 
@@ -342,10 +342,10 @@ class AccountSignal:
     kind: str
     rule_id: int
     name: str
-    figures: dict[str, Any]
+    figures: dict[str, object]
 
     @property
-    def evidence(self) -> dict[str, Any]:
+    def evidence(self) -> dict[str, object]:
         """Return the figures with a sentence on the evidence and one on the remedy."""
         said, ends = _ADVICE[self.kind]
         return self.figures | {
@@ -391,7 +391,7 @@ def account_signals(
         if cards == 0 and rule.priority != DEFAULT_PRIORITY:
             found.append(AccountSignal("never_matching_rule", rule.id, rule.name, {}))
         elif were is not None and _drifted(were, cards):
-            figures: dict[str, Any] = {"cards": cards, "cards_before": were}
+            figures: dict[str, object] = {"cards": cards, "cards_before": were}
             found.append(AccountSignal("rule_scope_drift", rule.id, rule.name, figures))
         if cheap.get(rule.id) and rule.floor is None and floor is None:
             figures = {"cards_below": cheap[rule.id], "below": dollars(CHEAP)}

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -75,7 +75,7 @@ class History:
         """
         return self.verdict.code == "one_day"
 
-    def as_evidence(self) -> dict[str, Any]:
+    def as_evidence(self) -> dict[str, object]:
         """Return the history as a recommendation's evidence has it."""
         base = self.verdict.base
         return {

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.platform.money import dollars
 from cardsync.prices.engine.market_steps import GATE_PASSED
@@ -66,7 +66,7 @@ class Held(NamedTuple):
         )
 
 
-def gate_hold(steps: Sequence[Mapping[str, Any]]) -> str:
+def gate_hold(steps: Sequence[Mapping[str, object]]) -> str:
     """Return the sentence of the market gate that held a price; empty if none did."""
     gate = next((step for step in steps if step["name"] == "market_gate"), {})
     verdict = gate.get("verdict")

@@ -17,9 +17,9 @@ LARGEST: Final = 10
 
 def with_more(
     kept: dict[str, Any] | None,
-    rules: Sequence[Sequence[Any]] | None,
-    largest: Sequence[Sequence[Any]] | None,
-) -> dict[str, Any]:
+    rules: Sequence[Sequence[object]] | None,
+    largest: Sequence[Sequence[object]] | None,
+) -> dict[str, object]:
     """Return the stored sums with one more part."""
     before = kept or {"rules": [], "largest": []}
     return {
@@ -40,7 +40,7 @@ def added(rules: Iterable[Sequence[Any]]) -> list[list[Any]]:
     ]
 
 
-def largest_of(moves: Iterable[Sequence[Any]]) -> list[list[Any]]:
+def largest_of(moves: Iterable[Sequence[object]]) -> list[list[object]]:
     """Return the moves that change the listed value most."""
 
     def worth(move: Sequence[Any]) -> Decimal:

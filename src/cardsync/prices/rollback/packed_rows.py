@@ -6,12 +6,10 @@ it neither reads nor compresses.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from isal import isal_zlib
 
-Moved = list[dict[str, Any]]
+Moved = list[dict[str, object]]
 
 
 def pack(rows: Moved) -> bytes | None:

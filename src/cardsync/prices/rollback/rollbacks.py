@@ -99,7 +99,7 @@ async def _waiting(
     return None
 
 
-def scope_words(scope: Mapping[str, Any]) -> str:
+def scope_words(scope: Mapping[str, object]) -> str:
     [(name, value)] = scope.items()
     return f"everything since {value}" if name == "since" else f"{name.removesuffix('_id')} {value}"
 

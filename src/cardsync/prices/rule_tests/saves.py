@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -56,7 +55,7 @@ async def judge_save(
     was: Sequence[Rule],
     now: datetime,
     *,
-    override_reason: Any = None,
+    override_reason: object = None,
     draft: int | None = None,
     beside: bool = True,
 ) -> list[RuleTestVerdict]:
@@ -138,7 +137,7 @@ async def _judged(
     return await heavy.read_apart(verdicts_of, caller, None, run.now, run)
 
 
-def _read_reason(value: Any) -> str | None:
+def _read_reason(value: object) -> str | None:
     if value is None:
         return None
     most = OVERRIDE_REASON_CHARACTERS

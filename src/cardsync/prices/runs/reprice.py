@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import procrastinate
 from sqlalchemy import select
@@ -70,7 +69,7 @@ async def begin(
     """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id`
     is the import that it follows, `sales` are those that `started` or `ended` by it.
     """
-    summary: dict[str, Any] = {"follows": upload_id} if upload_id else {}
+    summary: dict[str, object] = {"follows": upload_id} if upload_id else {}
     if sales is not None:
         summary["sales"] = sales
     run = PriceRun(seller_id=seller_id, trigger=trigger, started_at=now, summary=summary)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -33,7 +31,7 @@ async def count_changes(session: AsyncSession, seller_id: int, run_id: int) -> i
     return await session.scalar(select(func.count()).where(*of_run)) or 0
 
 
-def kept_of(run: PriceRun) -> dict[str, Any]:
+def kept_of(run: PriceRun) -> dict[str, object]:
     """The part of a run's summary that all of its starts keep: the upload that it follows, and the
     sales that it is for.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +53,6 @@ def _lots(found: dict[str, Any]) -> list[str]:
     return [f"lots added: {found['lots']:,}, rows not read: {len(found['rejected']):,}"]
 
 
-def _payments(found: dict[str, Any]) -> list[str]:
+def _payments(found: Mapping[str, object]) -> list[str]:
     orders, changed = found["orders"], found["changed"]
     return [f"orders with fees: {orders:,}, new or changed: {changed:,}"]

@@ -15,7 +15,7 @@ none, and cost its postage.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.sales_by_day import DAY, PIECES, SOLD
@@ -28,7 +28,7 @@ SETTINGS: Final = """
 """
 
 
-def _dated(value: Callable[[FeeSchedule], Any]) -> str:
+def _dated(value: Callable[[FeeSchedule], object]) -> str:
     """The value of the schedule that holds on the order's date."""
     found = [(one.since, value(one)) for one in SCHEDULES]
     while len(found) > 1 and found[-1][1] == found[-2][1]:

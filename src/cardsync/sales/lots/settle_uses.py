@@ -9,6 +9,7 @@ the copies that are left are counted through on both sides.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -135,7 +136,7 @@ async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     return cards < CARDS_AT_ONCE
 
 
-async def settle(session: AsyncSession, values: dict[str, Any], costing: str) -> None:
+async def settle(session: AsyncSession, values: Mapping[str, object], costing: str) -> None:
     """Give back, take, and write the cost of each taken copy; `settled` gets the items."""
     await run(session, _GIVE_BACK, values)
     # Returned copies may be taken again.

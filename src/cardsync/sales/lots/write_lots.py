@@ -105,7 +105,7 @@ async def correct(
     session: AsyncSession,
     caller: Caller,
     lot_id: int,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
     now: datetime,
 ) -> Lot:
     """Change a lot's copies, cost or day. Raises OwnerRequired, NotFound."""
@@ -155,7 +155,7 @@ async def undo_lots(
 async def remove_file(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: Mapping[str, object],
     now: datetime,
 ) -> None:
     """Remove the lots of a file. Raises ChangedSince if one of them is gone."""
@@ -200,13 +200,13 @@ async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -
     return {lot.id: lot for lot in found}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Decimal):
         return f"{value:.2f}"
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _image(lot: Lot) -> dict[str, Any]:
+def _image(lot: Lot) -> dict[str, object]:
     return {name: _plain(getattr(lot, name)) for name in _COLUMNS}
 
 
@@ -244,7 +244,7 @@ _BACK: Final = f"""
 """
 
 
-def _read(image: Mapping[str, Any]) -> dict[str, Any]:
+def _read(image: Mapping[str, Any]) -> dict[str, object]:
     cost = image["cost"]
     return dict(image) | {
         "cost": None if cost is None else Decimal(cost),
@@ -252,7 +252,7 @@ def _read(image: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _taken_from(image: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
+def _taken_from(image: Mapping[str, object] | None) -> tuple[object, ...] | None:
     """Return the fields that decide which sales take from a lot: its cost is none."""
     return None if image is None else (image["quantity"], image["bought_on"])
 

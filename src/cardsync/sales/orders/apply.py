@@ -113,7 +113,7 @@ async def _mark_written(
     rows: Rows,
     written: int,
     narrowed: str,
-    values: dict[str, Any],
+    values: dict[str, object],
 ) -> None:
     """Mark the days whose orders this transaction wrote, found by the moment of the write."""
     if not written:

@@ -33,13 +33,13 @@ class Column:
     """
 
     sql: str
-    read: Callable[[Sequence[Any], Collection[type]], Typed]
+    read: Callable[[Sequence[object], Collection[type]], Typed]
     code: str
     says: str
 
 
 def texts(longest: int | None = None) -> Column:
-    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+    def read(values: Sequence[object], kinds: Collection[type]) -> Typed:
         bad = []
         if not set(kinds) <= {str, *_NOTHING}:
             bad = [at for at, value in enumerate(values) if not isinstance(value, (str, *_NOTHING))]
@@ -56,7 +56,7 @@ def texts(longest: int | None = None) -> Column:
 
 
 def amounts() -> Column:
-    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+    def read(values: Sequence[object], kinds: Collection[type]) -> Typed:
         return _numbers(values, kinds, _AMOUNT, read_amount)
 
     return Column(
@@ -67,11 +67,11 @@ def amounts() -> Column:
 def amounts_from_zero() -> Column:
     plain = _AMOUNT.replace("-?", "")
 
-    def one(value: Any) -> str | None:
+    def one(value: object) -> str | None:
         amount = read_amount(value)
         return amount if amount is not None and Decimal(amount) >= 0 else None
 
-    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+    def read(values: Sequence[object], kinds: Collection[type]) -> Typed:
         return _numbers(values, kinds, plain, one)
 
     says = "not a number from zero of at most 8 digits before the point"
@@ -81,7 +81,7 @@ def amounts_from_zero() -> Column:
 def whole(sql: str, smallest: int, largest: int) -> Column:
     plain = rf"^[0-9]{{1,{len(str(largest)) - 1}}}$"
 
-    def one(value: Any) -> str | None:
+    def one(value: object) -> str | None:
         number = read_number(value)
         if (
             number is None
@@ -92,7 +92,7 @@ def whole(sql: str, smallest: int, largest: int) -> Column:
             return None
         return str(int(number)) if smallest <= number <= largest else None
 
-    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+    def read(values: Sequence[object], kinds: Collection[type]) -> Typed:
         series, bad = _numbers(values, kinds, plain, one)
         return series.cast(pl.Int64), bad
 
@@ -107,14 +107,14 @@ def each(
 ) -> Column:
     """Return a column of texts that come again and again, each read once."""
 
-    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+    def read(values: Sequence[object], kinds: Collection[type]) -> Typed:
         given = values
         if not set(kinds) <= {str, type(None)}:
             given = [
                 value if type(value) is str else value if isinstance(value, _NOTHING) else False
                 for value in values
             ]
-        known: dict[Any, str | None] = {
+        known: dict[object, str | None] = {
             text: one(text) if type(text) is str else None for text in set(given)
         }
         out = list(map(known.__getitem__, given))
@@ -134,10 +134,10 @@ _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def _numbers(
-    values: Sequence[Any],
+    values: Sequence[object],
     kinds: Collection[type],
     plain: str,
-    one: Callable[[Any], str | None],
+    one: Callable[[object], str | None],
 ) -> Typed:
     """Return numbers as texts: those of the plain shape as they are, the others read one by one."""
     series = _written(values, kinds)
@@ -163,7 +163,7 @@ def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-def read_number(value: Any) -> Decimal | None:
+def read_number(value: object) -> Decimal | None:
     """Read a JSON number, or a text that is a plain decimal."""
     match value:
         case bool():
@@ -182,7 +182,7 @@ def read_number(value: Any) -> Decimal | None:
         return None
 
 
-def read_amount(value: Any) -> str | None:
+def read_amount(value: object) -> str | None:
     """Return the number with its own scale, or rounded half-up to four decimals; None for a value
     that a numeric(12,4) cannot hold.
     """

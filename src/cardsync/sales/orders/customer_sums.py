@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -156,7 +156,7 @@ async def _keep_some(session: AsyncSession, seller_id: int, days: Sequence[date]
         await _sum(session, some)
 
 
-async def _sum(session: AsyncSession, names: Mapping[str, Any]) -> None:
+async def _sum(session: AsyncSession, names: Mapping[str, object]) -> None:
     before = (await session.execute(text(_COUNTED), names)).one()
     for statement in (_GONE, _KEEP):
         await session.execute(text(statement), names)

@@ -70,7 +70,7 @@ def read(body: bytes) -> dict[str, Feedback]:
     return given
 
 
-def _rating(value: Any) -> int | None:
+def _rating(value: object) -> int | None:
     number = read_number(value)
     return int(number) if number is not None and number in (1, 2, 3, 4, 5) else None
 

@@ -15,7 +15,7 @@ from cardsync.sales.orders.pullable import (
     STATES,
 )
 
-Conditions = tuple[list[str], dict[str, Any]]
+Conditions = tuple[list[str], dict[str, object]]
 
 # The character separates number and name in `search_text`; a search with it in its text would
 # match across both.
@@ -111,7 +111,7 @@ def all_conditions(wanted: OrderFilter) -> Conditions:
     }
 
 
-def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
+def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, object]]:
     """Return the sum over rows of `order_tally` that counts the orders of `tallied_conditions`:
     (orders of a row, conditions, values).
     """

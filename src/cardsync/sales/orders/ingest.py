@@ -13,7 +13,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import procrastinate
 import structlog
@@ -120,7 +119,7 @@ async def _write(
     return applied
 
 
-def _report(read: rows.Rows, applied: Applied) -> dict[str, Any]:
+def _report(read: rows.Rows, applied: Applied) -> dict[str, object]:
     return {
         "rows": read.count,
         "applied": read.count - read.duplicates - applied.skipped,

@@ -25,7 +25,7 @@ ITEMS_HASH = """sum(hashtextextended(
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
 
 
-async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) -> tuple[int, int]:
+async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, object]) -> tuple[int, int]:
     values = dict(values)
     few = "numbers" in values
     found = await run(session, FOUND_SQL.format(**_narrowed(few)), values)

@@ -215,11 +215,11 @@ _BLOCK = 1_000
 class _Given:
     """The values of one field, with the types that they have."""
 
-    values: list[Any] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
     kinds: set[type] = field(default_factory=set)
 
 
-def _columns(given: list[Any], names: Sequence[str]) -> dict[str, _Given]:
+def _columns(given: Sequence[object], names: Sequence[str]) -> dict[str, _Given]:
     columns = {name: _Given() for name in names}
     fields = [(attrgetter(name), column) for name, column in columns.items()]
     for start in range(0, len(given), _BLOCK):
@@ -252,7 +252,7 @@ _VALUE = msgspec.json.Decoder(Any, float_hook=str.encode)
 _LOOSELY = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 
 
-def _decoded(body: bytes, kind: str) -> list[Any]:
+def _decoded(body: bytes, kind: str) -> list[object]:
     try:
         return _DECODERS[kind].decode(body)
     except (msgspec.ValidationError, RecursionError):
@@ -263,7 +263,7 @@ def _decoded(body: bytes, kind: str) -> list[Any]:
         ]
 
 
-def _value(raw: msgspec.Raw) -> Any:
+def _value(raw: msgspec.Raw) -> object:
     try:
         return _VALUE.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -295,7 +295,7 @@ def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Se
     return [typed.alias(name), has] if has.any() else []
 
 
-def _says(row: int, name: str, column: Column, value: Any) -> dict[str, Any]:
+def _says(row: int, name: str, column: Column, value: object) -> dict[str, object]:
     if isinstance(value, bytes):
         shown = value.decode()
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import calendar
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -90,7 +90,7 @@ def read(body: bytes) -> Report:
         raise errors.InvalidPayload(
             "report is missing" if report is None else "report is not an object"
         )
-    readers: dict[str, Callable[[Any], Decimal | int | None]] = {
+    readers: dict[str, Callable[[object], Decimal | int | None]] = {
         **dict.fromkeys(AMOUNTS, _amount),
         **dict.fromkeys(COUNTS, _count),
     }
@@ -106,7 +106,7 @@ def read(body: bytes) -> Report:
     )
 
 
-def _date(given: dict[str, Any], name: str) -> date:
+def _date(given: Mapping[str, object], name: str) -> date:
     value = given.get(name)
     if value is None:
         raise InvalidJson(f"{name} is missing")
@@ -118,7 +118,7 @@ def _date(given: dict[str, Any], name: str) -> date:
     raise InvalidJson(f"{name} is not a date like 2026-07-31")
 
 
-def _amount(value: Any) -> Decimal | None:
+def _amount(value: object) -> Decimal | None:
     text = read_amount(value)
     return None if text is None else Decimal(text)
 

@@ -62,7 +62,7 @@ _COPIES: Final = f"""
 MOST: Final = 200
 
 
-def refund_of(given: Any) -> Decimal | None:
+def refund_of(given: object) -> Decimal | None:
     """Read the amount of a refund. Pure. Raises InvalidPayload."""
     if given in (None, ""):
         return None
@@ -91,7 +91,7 @@ async def missing_cards(
     """Return the cards that were not found and about which nobody has decided, the oldest first: of
     some orders, of a session, or of all.
     """
-    named: dict[str, Any] = {
+    named: dict[str, object] = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "orders": None if order_ids is None else list(order_ids),
@@ -168,7 +168,7 @@ class WayOut(NamedTuple):
     note: str = ""
 
 
-async def _settle_card(session: AsyncSession, named: Mapping[str, Any]) -> _Settled | None:
+async def _settle_card(session: AsyncSession, named: Mapping[str, object]) -> _Settled | None:
     """Settle a missing card; None where the same was decided before. Raises NotFound,
     MissingSettled.
     """

@@ -58,7 +58,7 @@ def as_texts(account: Account) -> dict[str, str]:
     return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):

@@ -199,7 +199,7 @@ def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run
     word = ImportChoices(plan or settings.default_plan, owners)
     with opened(file) as archive:
 
-        async def brought(database: Database) -> tuple[dict[str, Any], str]:
+        async def brought(database: Database) -> tuple[dict[str, object], str]:
             if dry_run:
                 lacking = await examined(database, settings, archive, seller_tables(), word)
                 said = f"can come in; the catalog here lacks {lacking:,} of its products"
@@ -248,7 +248,7 @@ def key_create(seller_id: int, name: str) -> Result:
     """
     from cardsync.shop.accounts import sellers
 
-    async def mint(database: Database) -> dict[str, Any]:
+    async def mint(database: Database) -> dict[str, object]:
         return await sellers.mint_key(database, seller_id, name)
 
     return Result(with_database(mint))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -39,7 +39,7 @@ def member_add(seller_id: int, email: str, role: str) -> Result:
 
     settings = settings_with()
 
-    async def invite(database: Database) -> dict[str, Any]:
+    async def invite(database: Database) -> dict[str, object]:
         async with database.shared() as session:
             member_id, link = await invitations.invite(session, settings, seller_id, email, role)
         return {"member_id": member_id, "invite_url": settings.origin + link}
@@ -124,7 +124,7 @@ def member_reset_password(member_id: int) -> Result:
 
     settings = settings_with()
 
-    async def reset(database: Database) -> dict[str, Any]:
+    async def reset(database: Database) -> dict[str, object]:
         async with database.shared() as session:
             link = await roster.reset_password(session, settings, member_id)
         return {"member_id": member_id, "invite_url": settings.origin + link}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from cardsync.access.models import SETTINGS
 from cardsync.platform.money import percent
@@ -309,7 +309,7 @@ def field_words(name: str) -> str:
     return _FIELDS.get(name) or name.removesuffix("_bp").replace("_", " ")
 
 
-def value_words(name: str, value: Any) -> str:
+def value_words(name: str, value: object) -> str:
     """Return a field's value; hundredths of a percent, which `_bp` names, as percent."""
     if value is None:
         return "none"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -36,7 +36,7 @@ from cardsync.stock.lists import undo_lists as lists
 from cardsync.stock.shelving import cycle_counts, rename_box
 from cardsync.stock.shelving import undo_placing as shelves
 
-Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
+Undo = Callable[[AsyncSession, Caller, Mapping[str, object], datetime], Awaitable[None]]
 
 KINDS: Final[Mapping[str, Undo]] = {
     rules.KIND: rules.undo_images,

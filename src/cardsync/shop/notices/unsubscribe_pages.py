@@ -4,8 +4,6 @@ program (RFC 8058), which sends no session, no token and no Origin of ours.
 
 from __future__ import annotations
 
-from typing import Any
-
 from litestar import Router, get, post
 from litestar.response import Template
 
@@ -47,7 +45,7 @@ async def _of(
     token: str,
     database: Database,
     settings: Settings,
-) -> tuple[Unsubscriber, Any]:
+) -> tuple[Unsubscriber, object]:
     """Raises NotFound."""
     who = read_token(settings, token)
     if who is not None:

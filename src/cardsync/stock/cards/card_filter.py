@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 from cardsync.platform import errors, limits
 from cardsync.platform.kit.row_pages import OF_CARDS, Paging, read_paging
@@ -81,7 +81,7 @@ def selected_ids(given: Given) -> str | None:
     return ",".join(given["selected_ids"]) if "selected_ids" in given else None
 
 
-def ids_of(given: Any) -> tuple[int, ...]:
+def ids_of(given: object) -> tuple[int, ...]:
     """Read inventory row ids from an array or from a text with commas; the result is empty if any
     part is malformed.
     """
@@ -90,7 +90,7 @@ def ids_of(given: Any) -> tuple[int, ...]:
     return () if None in read else tuple(dict.fromkeys(cast("list[int]", read)))
 
 
-def _id(part: Any) -> int | None:
+def _id(part: object) -> int | None:
     if isinstance(part, str):
         return whole(part.strip(), limits.LARGEST_ID)
     return (

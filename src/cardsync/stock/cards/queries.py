@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from psycopg.errors import QueryCanceled
 from psycopg.rows import TupleRow
@@ -135,7 +134,9 @@ async def _selected(reading: Reading, caller: Caller, wanted: CardFilter) -> Sel
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
 
 
-async def _in_time(reading: Reading, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+async def _in_time(
+    reading: Reading, statement: str, values: Mapping[str, object]
+) -> list[TupleRow]:
     """Return the rows of a statement. Raises InvalidPayload if the search takes too long."""
     try:
         return await reading.rows(statement, values)

@@ -42,8 +42,8 @@ async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSea
 async def save_search(
     session: AsyncSession,
     caller: Caller,
-    name: Any,
-    query: Any,
+    name: object,
+    query: object,
     now: datetime,
 ) -> SavedSearch:
     """Save a search at the end. Raises InvalidName, InvalidQuery, NameTaken,
@@ -74,7 +74,7 @@ async def change_search(
     session: AsyncSession,
     caller: Caller,
     search_id: int,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     now: datetime,
 ) -> SavedSearch:
     """Change name, query or place; `position` counts from 1. Raises NotFound, InvalidName,
@@ -120,7 +120,7 @@ async def delete_search(
     note(session, caller, DELETED, f"search {row.name!r} deleted", now, before=was, undo=undo)
 
 
-def _search_json(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, Any]:
+def _search_json(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, object]:
     return {"name": row.name, "query": row.query, "position": 1 + known.index(row)}
 
 
@@ -152,7 +152,7 @@ def _need_room(known: Sequence[SavedSearch]) -> None:
         )
 
 
-def _readable_name(name: Any) -> str:
+def _readable_name(name: object) -> str:
     kept = seen_name(name) if isinstance(name, str) else ""
     if not kept or len(kept) > LIST_NAME_CHARACTERS:
         raise errors.InvalidName(
@@ -163,11 +163,11 @@ def _readable_name(name: Any) -> str:
     return kept
 
 
-async def _readable_query(session: AsyncSession, caller: Caller, query: Any) -> str:
+async def _readable_query(session: AsyncSession, caller: Caller, query: object) -> str:
     if not isinstance(query, str) or not query.strip():
         raise errors.InvalidQuery("query: a saved search needs something to search for")
 
-    async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    async def rows(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[object]]:
         return (await session.execute(text(statement), dict(values))).all()
 
     try:
@@ -179,7 +179,7 @@ async def _readable_query(session: AsyncSession, caller: Caller, query: Any) -> 
     return asked
 
 
-def _place(given: Any) -> int:
+def _place(given: object) -> int:
     if type(given) is not int or not 1 <= given <= SAVED_SEARCHES:
         raise errors.InvalidPayload(f"position: a number from 1 to {SAVED_SEARCHES}")
     return given

@@ -280,7 +280,7 @@ async def _described(
     database: Database,
     caller: Caller,
     wanted: WantedCard,
-    described: dict[str, Any],
+    described: dict[str, object],
 ) -> _Product:
     """Identify the card as an upload's row is identified: by the catalog, else by a provisional
     product of these texts.
@@ -310,7 +310,7 @@ async def _described(
 async def _insert(
     session: AsyncSession,
     seller_id: int,
-    row: dict[str, Any],
+    row: dict[str, object],
     now: datetime,
 ) -> int:
     card_id: int = (

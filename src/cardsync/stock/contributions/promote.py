@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import BigInteger, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -133,7 +133,7 @@ _Group = tuple[list[Published], list[Live]]
 
 async def _listed(session: AsyncSession, seller_id: int) -> list[_Group]:
     """Return the published contributions of each card with the live cards that are the same."""
-    groups: defaultdict[tuple[Any, ...], tuple[dict[int, Published], dict[int, Live]]]
+    groups: defaultdict[tuple[object, ...], tuple[dict[int, Published], dict[int, Live]]]
     groups = defaultdict(lambda: ({}, {}))
     for row in await session.execute(text(_LISTED), {"seller": seller_id}):
         waiting, live = groups[row.product_id, row.condition, row.printing, row.language]

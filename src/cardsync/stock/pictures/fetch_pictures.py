@@ -9,6 +9,7 @@ mark of the stream stays until nothing of it is due within two days.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -163,7 +164,7 @@ async def claim(
     return None
 
 
-async def _own(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
+async def _own(session: AsyncSession, values: Mapping[str, object]) -> dict[str, object]:
     """Return the hosts of the seller's own photos, and when the next one of each may be fetched."""
     rows = (await session.execute(text(_OWN), values)).all()
     return {"own": [row.host for row in rows], "own_at": [row.next_at for row in rows]}
@@ -201,7 +202,7 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
             await objects.delete_photo(work.store, claimed.seller_id, digest)
 
 
-async def _settle(work: Work, claimed: Claimed, statement: str, **values: Any) -> bool:
+async def _settle(work: Work, claimed: Claimed, statement: str, **values: object) -> bool:
     """Run a statement on the claimed row; return whether it is still there."""
     given = claimed.values | {"host": claimed.host, "failures": claimed.host_failures + 1} | values
     async with _scope(work.database, claimed) as session:

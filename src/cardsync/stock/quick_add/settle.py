@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -162,7 +162,7 @@ async def settle_file(
 async def settle_result(
     session: AsyncSession,
     caller: Caller,
-    result: Mapping[str, Any] | None,
+    result: Mapping[str, object] | None,
     now: datetime,
 ) -> None:
     """End the entries that a task's result names: `listed` are entries, `rejected` are {id,

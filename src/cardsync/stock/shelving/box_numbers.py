@@ -7,7 +7,7 @@ of the first.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -54,7 +54,7 @@ async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
             f"box: a shop has at most {LABELED_BOXES:,} boxes with a label of their own"
         )
     number = (most or limits.SHELF_NUMBER) + 1
-    named: dict[str, Any] = {"seller": seller_id, "number": number, "label": box}
+    named: dict[str, object] = {"seller": seller_id, "number": number, "label": box}
     await session.execute(text(_MADE), named | {"way": way_of(box)})
     return KeptBox(number, box)
 

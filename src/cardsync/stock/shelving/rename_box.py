@@ -87,7 +87,7 @@ async def _rename(session: AsyncSession, seller_id: int, was: KeptBox, target: B
     number, label = was.number, target if isinstance(target, str) else None
     if not same and (known or label is None or isinstance(was.box, int)):
         number = (await made_box(session, seller_id, target)).number
-    named: dict[str, Any] = {
+    named: dict[str, object] = {
         "seller": seller_id, "was": was.number, "box": number, "label": label,
     }  # fmt: skip
     if label is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -47,7 +47,7 @@ _NEW: Final = f"""
 """
 
 
-def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | None:
+def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] | None:
     """Return an entry's record of changes, each (card, box, slot, pieces more than before); None if
     they are too many to be stored.
     """
@@ -65,7 +65,7 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | No
 async def undo_placing(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: Mapping[str, object],
     now: datetime,
 ) -> None:
     """Take the changes back. Raises ChangedSince if a place lacks the pieces by now."""
