@@ -24,6 +24,8 @@ from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, SellerPricing
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import Effect, moved, simulate, worth
+from cardsync.prices.inputs.cards_to_price import Choices, Stock
+from cardsync.prices.plans.price_effect import _priced, at_worst, in_stock
 
 AT_MARKET = Run([Rule(1, "At market", 10, state="published")], SellerPricing(), NOW)
 DOLLAR = 10_000
@@ -150,3 +152,28 @@ def test_between_two_runs_the_moves_go_back_as_they_came(effect, adjust_bp):
     [was, becomes] = worth(there, "asks", "asks_after")
     assert worth(back, "asks", "asks_after") == [becomes, was]
     assert becomes - was == other.worth[1] - effect.worth[1]
+
+
+@settings(max_examples=25)
+@given(effects(), st.randoms(use_true_random=False))
+def test_at_worst_only_cards_are_priced_again_whose_rules_or_guards_may_move(effect, rng):
+    """Where a cap, a stale cut, a review or a hold-out holds a card, its worst price is found."""
+    run = effect.run
+    rules = [
+        replace(rule, guard=rng.random() < 0.1, cap=rng.choice([None, rule.cap]))
+        for rule in run.rules
+    ]
+    run = replace(run, rules=[*rules, Rule(99, "Last", 9_999, state="published")])
+    ids = [rule.id for rule in run.live]
+    stock = effect.cards.select(*engine.INPUT_COLUMNS, "id").with_columns(
+        rule_id=pl.Series(
+            [rng.choice([None, *ids]) for _ in range(effect.cards.height)], dtype=pl.Int64
+        ),
+        guards=pl.lit(1, pl.Int64) if run.guards else pl.lit(0, pl.Int64),
+        target_price=pl.lit(None, pl.Int64),
+    )
+    found = _priced(Stock(Choices(run, [], [], []), stock))
+    at_least_one = in_stock(stock)
+    for column, priced_by in (("today", run), ("worst", replace(run, rules=at_worst(run.rules)))):
+        wanted = simulate(priced_by, at_least_one).cards["asks"]
+        assert found[column].to_list() == wanted.to_list()

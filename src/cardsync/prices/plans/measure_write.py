@@ -130,7 +130,7 @@ async def _scales(
         if heavy is not None:
             return _Beside(heavy, caller, live, reach)
     parts = await parts_of(session, caller.seller_id, reach, PART, live.now)
-    return await _Here.made(session, caller.seller_id, live, parts)
+    return await _Here.made(session, caller.seller_id, live, parts, in_run=actions.are_in_run)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ async def moves_beside(
     async with database.bounded(seller_id, seconds, snapshot=True) as session:
         # This process has the memory for the cards of most shops at once.
         parts = await parts_of(session, seller_id, reach, PART_BESIDE, live.now)
-        here = await _Here.made(session, seller_id, live, parts)
+        here = await _Here.made(session, seller_id, live, parts, in_run=True)
         return await here.moves(then, changed)
 
 
@@ -179,15 +179,23 @@ class _Here:
     parts: Sequence[Reach]
     before: Sequence[pl.DataFrame]
     seen: Stock | None
+    # The run has all that is written.
+    in_run: bool
 
     @classmethod
     async def made(
-        cls, session: AsyncSession, seller_id: int, live: Run, parts: Sequence[Reach]
+        cls,
+        session: AsyncSession,
+        seller_id: int,
+        live: Run,
+        parts: Sequence[Reach],
+        *,
+        in_run: bool,
     ) -> _Here:
         read = partial(read_cards, session, seller_id, now=live.now, run=live)
         seen = await read(parts[0]) if len(parts) == 1 else None
         before = [await priced(seen or await read(part)) for part in parts]
-        return cls(session, seller_id, live.now, parts, before, seen)
+        return cls(session, seller_id, live.now, parts, before, seen, in_run)
 
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
         if then is None:
@@ -203,7 +211,9 @@ class _Here:
     async def _moves(
         self, part: Reach, before: pl.DataFrame, then: Run, changed: Sequence[Sale]
     ) -> pl.DataFrame:
-        read = partial(read_cards, self.session, self.seller_id, part, self.now, run=then)
+        read = partial(
+            read_cards, self.session, self.seller_id, part, self.now, run=then, in_run=self.in_run
+        )
         stock = await read(None if part.anew else self.seen)
         after = await priced(stock)
         for sale in changed:

@@ -24,6 +24,7 @@ from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import simulate, worth
 from cardsync.prices.inputs.cards_to_price import (
     ON_SALE,
+    Choices,
     Stock,
     choices,
     condition_of,
@@ -45,6 +46,9 @@ from cardsync.prices.standing import decided_of, with_decided
 _LEAP = 2_500
 # The most cards that are read and priced at a time, in a web process and beside it.
 PART, PART_BESIDE = 50_000, 300_000
+_FITS = """
+    SELECT NOT EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND {where} OFFSET :most)
+"""
 _PARTS = """
     SELECT min(id) AS first, max(id) AS last
       FROM (SELECT c.id, (row_number() OVER (ORDER BY c.id) - 1) / :most AS part
@@ -164,9 +168,9 @@ async def parts_of(
     together; a small shop has one part.
     """
     values = {"seller": seller_id, "most": most, "now": now, **reach.values}
-    ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
-    if len(ends) < 2:
+    if await session.scalar(text(_FITS.format(where=reach.where)), values):
         return [reach]
+    ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
     return [replace(reach, card_ids=range(one.first, one.last + 1)) for one in ends]
 
 
@@ -182,10 +186,12 @@ async def read_cards(
     seen: Stock | None = None,
     sales: Sequence[Sale] | None = None,
     run: Run | None = None,
+    in_run: bool = False,
 ) -> Stock:
     """Read the cards for the live rules and pins, or for a run by others. For cards that were
-    `seen` before the plan's actions only the rule, the sale and the pin are read again. `sales`
-    replace the run's.
+    `seen` before the plan's actions only the rule, the sale and the pin are read again, and not
+    even those where all that differs is `in_run`, and the same queries decide. `sales` replace the
+    run's.
     """
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = run or await run_of(session, account, now)
@@ -197,6 +203,8 @@ async def read_cards(
     if seen is None or not _needs(run) <= _needs(seen.run) or not run.every_game:
         return await read_stock(session, account, run, reach.where, reach.card_ids, **reach.values)
     chosen = await choices(session, seller_id, run)
+    if in_run and _selects(chosen) == _selects(seen.chosen):
+        return replace(seen, chosen=chosen)
     bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}
     rule = first_of(chosen.rules, bound, "r")
     sale = first_of(chosen.sales, bound, "s")
@@ -217,6 +225,12 @@ async def read_cards(
     return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
 
 
+def _selects(chosen: Choices) -> tuple[Any, ...]:
+    """Return all that decides a card's rule, sale, guards and pin."""
+    run = chosen.run
+    return chosen.rules, chosen.sales, chosen.guards, run.reviewed, run.costed
+
+
 def _needs(run: Run) -> set[str]:
     """Return the kinds of data about the cards' past and market that the run needs."""
     asked = {"period": run.periodic, "stale": run.stale, "market": run.reads_market}
@@ -231,14 +245,26 @@ async def priced(stock: Stock) -> pl.DataFrame:
 
 
 def _priced(stock: Stock) -> pl.DataFrame:
-    cards = in_stock(stock.cards)
-    worst = at_worst(stock.run.rules)
-    today = _asked(cards, stock.run)
+    cards, run = in_stock(stock.cards), stock.run
+    today = _asked(cards, run)
+    moving = _moving(cards, run).arg_true()
+    worst = today.clone()
+    if len(moving):
+        then = replace(run, rules=at_worst(run.rules))
+        worst.scatter(moving, _asked(cards[moving], then))
     asked = pl.coalesce("target_price", "current_price").alias("asked")
-    return stock.cards.select("id", "marketplace_id", "market", asked, "quantity").with_columns(
-        today=today,
-        worst=today if worst == stock.run.rules else _asked(cards, replace(stock.run, rules=worst)),
-    )
+    kept = stock.cards.select("id", "marketplace_id", "market", asked, "quantity")
+    return kept.with_columns(today=today, worst=worst)
+
+
+def _moving(cards: pl.DataFrame, run: Run) -> pl.Series:
+    """Return whether a card's rule or a guard may ask it for another price at worst than today."""
+    rules = run.rules
+    if not run.reviewed:
+        rules = [replace(rule, review=ReviewLimits()) for rule in rules]
+    others = [rule for rule, then in zip(rules, at_worst(rules), strict=True) if rule != then]
+    governed = pl.col("rule_id").is_in([rule.id for rule in others])
+    return cards.select(governed | any(rule.guard for rule in others)).to_series()
 
 
 def _asked(cards: pl.DataFrame, run: Run) -> pl.Series:
