@@ -102,7 +102,7 @@ BODIES = {
 def address_of(route: str, ids: Mapping[str, Any] | None = None) -> tuple[str, str]:
     """The method and the path of a request of that route."""
     method, path = route.split(" ")
-    path = path.replace("{preset}", "premium")
+    path = path.replace("{preset}", "premium").replace("waiting/{kind}", "waiting/price")
     path = path.replace("buying/rules/{rule_id}", "buying/rules/{buy_rule_id}")
     # Nobody's, so that no caller ends its own session or key by the way.
     path = re.sub(r"\{(member|member_session|key|passkey|assistant)_id\}", "999999999", path)

@@ -165,6 +165,7 @@ STORIES = {
     "sync": "test_sync_machine",
     "telemetry": "test_traces",
     "today": "test_today",
+    "waiting": "test_waiting",
     "web": "test_health",
     "work": "test_queue",
     "workflows": "test_workflow_packs",

@@ -38,7 +38,7 @@ BESIDE = [*TESTS.rglob("*.py"), *BENCH.rglob("*.py")]
 
 
 def test_the_code_has_few_tokens_a_line():
-    assert tokens_a_code_line([*FILES, *SRC.rglob("*.sql")]) < 7.62
+    assert tokens_a_code_line([*FILES, *SRC.rglob("*.sql")]) < 7.63
 
 
 @pytest.mark.parametrize("files", [FILES, BESIDE], ids=["src", "tests and bench"])

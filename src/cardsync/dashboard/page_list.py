@@ -209,6 +209,7 @@ elsewhere = Router(
     path="/",
     route_handlers=[no_page.no_page],
     middleware=[no_page.admitting_browsers],
+    opt=BY_FORM,
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,

@@ -13,9 +13,9 @@ from builders import a_csv, a_row
 from cardsync.agents.seller_state.state import release_lease, take_lease
 from cardsync.imports import drain
 from cardsync.platform import clock
+from cardsync.prices.decisions import ended
 from cardsync.prices.engine import engine
 from cardsync.prices.receipts import parquet_file
-from cardsync.prices.runs import ended
 from cardsync.prices.runs.reprice import work_off_one
 from stopped_workers import killed, stopped
 from world import state_of, tasks

@@ -21,7 +21,7 @@ from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.waiting import all_waiting, decide_waiting
 from cardsync.shop.waiting.all_waiting import Answer, Kind
-from cardsync.shop.waiting.schemas import DecidedShown, WaitingList, decided_body, list_of, shown
+from cardsync.shop.waiting.schemas import DecidedItem, WaitingList, decided_body, list_of, shown
 from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import (
     FOR_OWNERS,
@@ -83,7 +83,7 @@ class WaitingDecision(msgspec.Struct, forbid_unknown_fields=True):
 )
 async def decide_on_waiting(
     writer: Writer, kind: str, waiting_id: int, data: WaitingDecision
-) -> DecidedShown:
+) -> DecidedItem:
     """Approve, decline or snooze what waits, if it is as the caller saw it. Of callers at once one
     decides; the others get 409. Plans take a member's click alone.
     """

@@ -13,7 +13,7 @@ from cardsync.shop.waiting.all_waiting import Answer, Kind, Waits
 from cardsync.shop.waiting.decide_waiting import DecidedWaiting
 
 
-class WaitingShown(msgspec.Struct):
+class WaitingItem(msgspec.Struct):
     """Something that waits. `cards` and `listed_value_change` are its effect, as far as they are
     known; a decision names the `revision`.
     """
@@ -38,7 +38,7 @@ class WaitingShown(msgspec.Struct):
     """The page on which a member decides"""
 
 
-class WaitingCounted(msgspec.Struct):
+class WaitingCounts(msgspec.Struct):
     """How many of each kind wait."""
 
     upload: int
@@ -49,26 +49,26 @@ class WaitingCounted(msgspec.Struct):
 
 
 class WaitingList(msgspec.Struct):
-    waiting: list[WaitingShown]
-    counts: WaitingCounted
+    waiting: list[WaitingItem]
+    counts: WaitingCounts
     total: int
     page: int
     per_page: int
     total_pages: int
 
 
-class DecidedShown(msgspec.Struct):
+class DecidedItem(msgspec.Struct):
     """`run_id` is the pricing run of approved prices. What a plan builds on may have changed: then
     it was not applied, and `waits` is what takes a new decision.
     """
 
     answer: Answer
     run_id: int | None
-    waits: WaitingShown | None
+    waits: WaitingItem | None
 
 
-def shown(one: Waits, origin: str) -> WaitingShown:
-    return WaitingShown(
+def shown(one: Waits, origin: str) -> WaitingItem:
+    return WaitingItem(
         one.kind,
         one.id,
         one.revision,
@@ -96,10 +96,10 @@ def _summary(one: Waits) -> str:
     return f"{name}: {was} to {dollars(to_units(one.proposed_price))}."
 
 
-def list_of(rows: list[WaitingShown], counts: dict[Kind, int], numbers: Numbers) -> WaitingList:
-    return WaitingList(rows, WaitingCounted(**counts), *numbers)
+def list_of(rows: list[WaitingItem], counts: dict[Kind, int], numbers: Numbers) -> WaitingList:
+    return WaitingList(rows, WaitingCounts(**counts), *numbers)
 
 
-def decided_body(done: DecidedWaiting, origin: str) -> DecidedShown:
+def decided_body(done: DecidedWaiting, origin: str) -> DecidedItem:
     again = None if done.waits is None else shown(done.waits, origin)
-    return DecidedShown(done.answer, done.run_id, again)
+    return DecidedItem(done.answer, done.run_id, again)
