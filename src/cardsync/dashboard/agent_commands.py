@@ -22,10 +22,8 @@ class Shell(NamedTuple):
 
 
 def shells(server: str, app: str, api_key: str) -> list[Shell]:
-    """Return the commands of each system; `app` is where pip fetches the sync app. No shell reads
-    the addresses in its own way.
-
-    Raises ValueError for one that is none.
+    """Return the commands of each system; `app` is where pip fetches the sync app. Raises
+    ValueError for an invalid address, or one with characters that a shell would interpret.
     """
     for place in (server, app):
         if not _PLAIN.fullmatch(place.replace("[", "").replace("]", "")):
@@ -34,7 +32,7 @@ def shells(server: str, app: str, api_key: str) -> list[Shell]:
         raise ValueError("this is no key")
     run = f'run --server "{server}" --folder {FOLDER}'
     windows = f'py -m pip install --user "{app}"', f"py -m cardsync_agent {run}"
-    # Python of a Mac or a Linux lets nobody install beside its own packages.
+    # Python of macOS and Linux refuses installs among the system's packages.
     unix = _lines(
         f'python3 -m venv "$HOME/{_PLACE}"',
         f'"$HOME/{_PLACE}/bin/pip" install "{app}"',

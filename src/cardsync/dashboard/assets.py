@@ -1,8 +1,8 @@
 """Serves the files under `static` that pages link, each at an address that names its content.
 
-A file's address changes with its content, so browsers keep it forever. A style sheet goes out as
-one file, with those that it imports. `static/vendor` is filled by `make setup`; without it pages
-work, but without scripts of others and without icons.
+A file's address changes with its content, so browsers keep it forever. A style sheet is served as
+one file together with the sheets that it imports. `static/vendor` is filled by `make setup`;
+without it pages work, but without third-party scripts and icons.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
 
 
 def asset_url(name: str) -> str | None:
-    """Return the address of a file of `static`; None for one that `make setup` did not bring."""
+    """Return the address of a file of `static`; None for a file that `make setup` did not download."""
     return _assets()[1].get(name)
 
 
@@ -91,8 +91,9 @@ def text_of(name: str) -> str | None:
 
 @cache
 def sprite() -> Markup:
-    """Return the symbols of all icons, which a page holds: each of hundreds of icons that names a
-    symbol of another file is looked up by itself, which blocks a page longer than its scripts do.
+    """Return the symbols of all icons for embedding in a page. A browser resolves each reference to
+    a symbol of another file separately; for hundreds of icons that blocks a page longer than its
+    scripts.
     """
     return Markup((text_of("vendor/icons.svg") or "").replace(' id="', ' id="i-'))  # noqa: S704
 

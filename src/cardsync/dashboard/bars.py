@@ -14,7 +14,8 @@ from cardsync.prices.preview.schemas import MoveBin
 # A day, and an amount or None for each series.
 Point = tuple[date, Mapping[str, str | None]]
 
-# Shares of the height: the largest amount is above the bars, the days are below them.
+# Top and bottom of the bars, in percent of the height; the largest amount is written above them,
+# the days below.
 _TOP: Final = Decimal(10)
 _BOTTOM: Final = Decimal(88)
 # Up to this number of bars all have names; the first name begins at the left edge and the last ends
@@ -22,7 +23,7 @@ _BOTTOM: Final = Decimal(88)
 _NAMED: Final = 13
 # The largest number of steps between a chart's lines.
 _STEPS: Final = 4
-# The part of a group's width that its bars take, and the widest bar.
+# The share of a group's width that its bars take, and the largest width of a bar.
 _FILLED: Final = Decimal("0.7")
 _WIDEST: Final = Decimal(6)
 
@@ -41,8 +42,8 @@ class Bar(NamedTuple):
 
 
 class Named(NamedTuple):
-    """`anchor` is the part of the name that is at `x`: start, middle or end. A phone has no room
-    for one that is not `always` there.
+    """`anchor` is the part of the name that is at `x`: start, middle or end. A phone shows only the
+    names with `always`.
     """
 
     day: date
@@ -116,8 +117,8 @@ class Column(NamedTuple):
 
 
 def histogram(bins: Sequence[MoveBin], same: int) -> list[Column]:
-    """Return the columns of a preview's moves, with those that do not move in the middle; the
-    column in the middle is cut where the others would be too small to see.
+    """Return the columns of a preview's moves. The middle column counts unmoved prices, and is cut
+    if the others would be too small to see.
     """
     falls = [("minus", one.count, one.from_bp) for one in bins if one.from_bp < 0]
     rises = [("plus", one.count, one.to_bp) for one in bins if one.from_bp >= 0]
@@ -150,7 +151,7 @@ class _Scale(NamedTuple):
 
 
 def _scale_of(most: Decimal, least: Decimal) -> _Scale:
-    """Return the scale whose lines are at round amounts around these two."""
+    """Return the scale whose lines are at round amounts and enclose both amounts."""
     rough = (most - least) / _STEPS or Decimal(1)
     unit = Decimal(1).scaleb(rough.adjusted())
     step = next(unit * n for n in (1, 2, Decimal("2.5"), 5, 10) if unit * n >= rough)

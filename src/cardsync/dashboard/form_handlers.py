@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # The field by which a form says that its sender has seen the figures of a large change.
 CONFIRM: Final = "confirm"
-# The other fields of a form, and its boundaries, are around its file.
+# Bytes beside the file: the other fields of a form, and its boundaries.
 AROUND_BYTES: Final = 100_000
 _URLENCODED: Final = "application/x-www-form-urlencoded"
 
@@ -60,7 +60,7 @@ _SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
 
 
 async def _read(request: AnyRequest) -> None:
-    """Keep a form whose token is right. Raises CsrfFailed, BadRequest, InvalidPayload."""
+    """Store a form whose token is valid. Raises CsrfFailed, BadRequest, InvalidPayload."""
     form = await sent_form(request)
     given = request.headers.get("x-csrf-token") or (form.all(TOKEN) or [""])[-1]
     need_form_token(request.scope, given)
@@ -72,7 +72,9 @@ async def _read(request: AnyRequest) -> None:
 
 
 def _with_undo(answer: Response[Any]) -> Response[Any]:
-    """Add to the address of the next page which entry it can undo: the form's last one."""
+    """Add the id of the form's last entry to the next page's address, so that the page offers its
+    undo.
+    """
     sending = _SENDING.get()
     if sending is None or not sending.is_owner or answer.status_code != HTTP_303_SEE_OTHER:
         return answer
@@ -86,7 +88,7 @@ def _with_undo(answer: Response[Any]) -> Response[Any]:
 
 def keeping_typed(app: ASGIApp) -> ASGIApp:
     """Middleware that reads the form of a reader whose session has ended, so that the answer can
-    show the typed values. It is outside of the middleware that admits.
+    show the typed values. It wraps the middleware that admits callers.
     """
 
     async def keeping(scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,7 +139,7 @@ def post_form(
 
     Its parameters may name `form`, and one of `session`, `bounded` (for long statements) and
     `writer`: one transaction, committed unless the function raises; `again` shows the form of one
-    that does. A person who decides row by row is limited by the requests of all kinds alone, unless
+    that does. Only the general request limit applies to a person who decides row by row, unless
     `opt` names a narrower group.
     """
     return public_form(
@@ -150,7 +152,7 @@ def post_form(
     )
 
 
-# Shows a form that was refused: its transaction is over, and the session is another one.
+# Shows a refused form: its transaction is over, so a new session reads the page.
 Show = Callable[[AnyRequest, Caller, AsyncSession, Any], Awaitable[Template]]
 
 

@@ -1,6 +1,6 @@
 """Formats figures and times for a page in the reader's language and the account's zone. Pure.
 
-An amount is text or Decimal and never a float. A value that is not known is a dash, never zero.
+An amount is text or Decimal and never a float. An unknown value is shown as a dash, never as zero.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _MARKS = {
 _STEPS = ((60, 60, "min", "min"), (3600, 24, "hr", "hr"), (86_400, 45, "day", "days"))
 
 
-# A day or a month that is no part of a time, a number or a name.
+# A day or a month that is not part of a time, a number or a name.
 _DAY = re.compile(r"(?<![\w-])20\d\d-\d\d(-\d\d)?(?![\w-])")
-# Names are quoted and stay; of all others, an amount has decimals and no sign of percent.
+# Quoted names stay unchanged; elsewhere, a number with decimals and without a percent sign is an
+# amount.
 _AMOUNT = re.compile(r"“[^”]*”|(?<![\d.,$])\$?\d+\.\d{2,}(?![\d%]|\.\d)")
 
 GAMES: Final = {
@@ -73,7 +74,7 @@ class Reader:
         return f"{self.number(value)} {one if value == 1 else what}"
 
     def money(self, amount: Decimal | str | None) -> str:
-        """Return dollars and cents; an amount under a cent is not zero, and so says that."""
+        """Return dollars and cents; an amount under a cent is shown as such, not as zero."""
         if amount is None:
             return UNKNOWN
         value = Decimal(amount)
@@ -87,16 +88,16 @@ class Reader:
         return self.money(amount).removesuffix(self.number(Decimal(0), 2)[1:])
 
     def less(self, amount: Decimal | str) -> str:
-        """Return an amount that is taken away, with its sign; nothing takes no sign."""
+        """Return a deduction with a minus sign; zero has no sign."""
         return self.money(-Decimal(amount) or Decimal(0))
 
     def percent(self, share: Decimal | None, places: int = 1) -> str:
-        """Return a share of hundred: 11.1%."""
+        """Return a percentage: 11.1%."""
         return UNKNOWN if share is None else f"{self.number(share, places)}%"
 
     def in_cents(self, sentence: str, *prices: str | None) -> str:
-        """Return the sentence of a price with its amounts as money: an amount that became one of
-        the prices is shown as that price, whichever way it was rounded.
+        """Return the sentence of a price with its amounts as money. An amount that was rounded to
+        one of the prices is shown as that price.
         """
         became = [Decimal(price) for price in prices if price is not None]
 
@@ -160,7 +161,7 @@ class Reader:
         return f"{first:%B} {first.day}{year} to {self.day(last)}"
 
     def short_day(self, day: date) -> str:
-        """Return a day near today: Thu, Nov 26."""
+        """Return a day without its year: Thu, Nov 26."""
         return f"{day:%a, %b} {day.day}"
 
     def short_month(self, day: date) -> str:

@@ -29,8 +29,9 @@ _COUNTS = ScopeValue[WaitingCounts | None]("cardsync.waiting")
 
 
 def framing(app: ASGIApp) -> ASGIApp:
-    """Middleware of the pages: it reads the counts of the caller's shop before the page is made. A
-    form's answer shows those of the page before it. The owner's heavy reads are expected.
+    """Middleware of the pages: it reads the counts of the caller's shop before the page is made.
+    The answer to a form shows the counts of the page before it. The owner's heavy reads are
+    expected.
     """
 
     async def framed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,7 +39,7 @@ def framing(app: ASGIApp) -> ASGIApp:
         kept: KeptCounts = state.waiting
         caller = ADMITTED.of(scope)
         seller_id = caller.seller_id
-        # A part of a page that stays open asks again and again.
+        # An open page requests such parts repeatedly.
         if caller.role == "owner" and "hx-request" not in Headers.from_scope(scope):
             heavy: HeavyWork = state.heavy
             heavy.expect(seller_id)
@@ -56,7 +57,7 @@ def framing(app: ASGIApp) -> ASGIApp:
 
 
 class SyncLine(NamedTuple):
-    """The sync in a few words. `at` is the moment that they name, if they name one."""
+    """The sync in a few words. `at` is the moment in these words, if any."""
 
     kind: Literal["good", "bad", "busy", "none"]
     words: str
@@ -64,8 +65,8 @@ class SyncLine(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """`place` is the page's entry in the navigation; `counts` are by the names of `waits`, and
-    `palette` is the address of the palette's entries.
+    """`place` is the page's entry in the navigation; `counts` has the counts by the names of
+    `waits`, and `palette` is the address of the palette's entries.
     """
 
     groups: list[Group]

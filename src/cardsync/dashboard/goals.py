@@ -1,7 +1,7 @@
 """The pages, tabs, settings and actions that the palette and `/find` know, each by the words that
 shop owners use for it. Pure.
 
-A capability that brings a page or a tab adds its line; a test finds those without one.
+A capability with a page or a tab adds its line here; a test finds pages and tabs without a line.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ _BESIDE: Final = (
 
 
 def goals_for(caller: Caller) -> list[Goal]:
-    """Return all that the caller may open: the navigation's places first, in its order."""
+    """Return the goals that the caller may open: first the navigation's places, in its order."""
     places = [
         Goal(place.path, place.name, group.name, place.icon, _WORDS.get(place.path, ""), place.key)
         for group in groups_for(caller)
@@ -171,8 +171,8 @@ def goals_for(caller: Caller) -> list[Goal]:
 
 
 def palette_of(caller: Caller) -> str:
-    """Return the address of the palette's list, which a browser keeps: a list of another role or
-    version has another address.
+    """Return the address of the palette's list. Browsers cache the list, so each role and version
+    has its own address.
     """
     told = repr((__version__, goals_for(caller)))
     return f"{PALETTE}?of={blake2b(told.encode(), digest_size=8).hexdigest()}"
@@ -185,8 +185,8 @@ def _as_place(one: _Beside) -> Place:
 
 
 def found(words: str, goals: list[Goal]) -> list[Goal]:
-    """Return the goals that all words are the beginnings of words of, best first: by the name, then
-    by another name. The palette's script does the same.
+    """Return the goals in which every typed word begins a word, best first: matches of the name,
+    then of other names. The palette's script does the same.
     """
     ranked = [(rank, goal) for goal in goals if (rank := _rank(words.casefold(), goal)) < _NONE]
     return [goal for _, goal in sorted(ranked, key=lambda one: one[0])]

@@ -15,10 +15,10 @@ from cardsync.stock.cards.schemas import CardBody
 # The prices are between these shares of the width; bounds may be outside.
 _FROM: Final = Decimal(12)
 _TO: Final = Decimal(88)
-# Two labels of a row need this distance, and this one from the ends.
+# The distance between two labels of a row, and the distance from the ends.
 _APART: Final = Decimal(19)
 _END: Final = Decimal(8)
-# The bars of the steps are between these shares, and at least so wide.
+# The shares between which the bars of the steps are, and the least width of a bar.
 _FALL_FROM: Final = Decimal(2)
 _FALL_TO: Final = Decimal(96)
 _FALL_LEAST: Final = Decimal("1.5")
@@ -39,8 +39,8 @@ class Mark(NamedTuple):
 
 
 class Ladder(NamedTuple):
-    """`marks` from the lowest amount; `span` is where the rule may ask, `move` the way from the
-    price to the target, None for none.
+    """`marks` are sorted from the lowest amount; `span` is the range that the rule allows, and
+    `move` the way from the price to the target; each is None if it is missing.
     """
 
     marks: list[Mark]
@@ -49,8 +49,8 @@ class Ladder(NamedTuple):
 
 
 def ladder_of(card: CardBody, steps: Sequence[Mapping[str, Any]]) -> Ladder | None:
-    """Return the scale; None if fewer than two prices are known. `steps` are those of the card's
-    explanation, which have the bounds.
+    """Return the scale; None if fewer than two prices are known. `steps` are the steps of the
+    card's explanation, which contain the bounds.
     """
     prices = _prices(card)
     if len(prices) < 2:
@@ -133,8 +133,8 @@ def _labelled(marks: Sequence[Mark]) -> list[Mark]:
 
 class Fall(NamedTuple):
     """A step: its effect in words, the amount, and the price after it. `kind` is base, plus or
-    minus; the bar begins at `x` and is `width` wide. The last step that moves the price `decides`
-    it.
+    minus; the bar begins at `x` and is `width` wide. `decides` is true for the last step that moves
+    the price.
     """
 
     words: str

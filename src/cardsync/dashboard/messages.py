@@ -237,7 +237,7 @@ def _in_address(value: int | str | Place) -> str:
 
 
 def _place(value: str) -> str:
-    """Return a place of an address; empty where the text is no place."""
+    """Return a place from an address; empty if the text is not a place."""
     with suppress(ValueError):
         return place_in(_ENCODED.sub(lambda sign: chr(int(sign[1], 16)), value)).code
     return ""
@@ -258,7 +258,7 @@ def left(problems: Iterable[errors.Problem]) -> list[str]:
 
 
 def sentences(given: str) -> str:
-    """Return the texts of an address's messages; nothing where one of them is unknown."""
+    """Return the texts of an address's messages; none if any of them is unknown."""
     said = [_sentence(*one.split(".")) for one in given.split(_BETWEEN)[:_MOST]]
     return " ".join(said) if all(said) else ""
 

@@ -1,6 +1,6 @@
-"""The places of the navigation as data: their groups, and which of them is the one of a path. Pure.
+"""The places of the navigation as data: their groups, and the place of a path. Pure.
 
-A capability that brings a page adds its line to `NAVIGATION`.
+A capability with a page adds its line to `NAVIGATION`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from cardsync.access.caller import Caller
 
 
 class Place(NamedTuple):
-    """An entry of the navigation: `g` and then `key` goes there.
+    """An entry of the navigation: the keys `g` and then `key` open it.
 
     An everyday entry is always visible, the others once their group is open. `waits` names the
     count of `WaitingCounts` that is beside it; `also` holds the beginnings of other paths that
@@ -110,7 +110,7 @@ def on_phones(groups: Iterable[Group]) -> list[Place]:
 
 
 def opens(place: Place, caller: Caller) -> bool:
-    """Return whether the caller may open it."""
+    """Return whether the caller may open the place."""
     if place.operator_only:
         return caller.identity.operator
     if place.revenue:
@@ -119,7 +119,7 @@ def opens(place: Place, caller: Caller) -> bool:
 
 
 def place_of(path: str, groups: Iterable[Group]) -> Place | None:
-    """Return the place that a path belongs to: the one that names most of its beginning."""
+    """Return the place of a path: the place with the longest matching beginning."""
     named = (
         (len(start), place)
         for group in groups

@@ -204,7 +204,7 @@ visitors = Router(
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,
 )
-# All addresses that no other route has.
+# All addresses without a route of their own.
 elsewhere = Router(
     path="/",
     route_handlers=[no_page.no_page],

@@ -158,7 +158,7 @@ class _Reader(HTMLParser):
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a string of a template is for people: a name of a thing, or several words."""
+    """Return whether a string of a template is a text for people: a name or several words."""
     return bool(re.match(r"[A-Z][a-z]", value) or _is_sentence(value))
 
 

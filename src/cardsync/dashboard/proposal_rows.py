@@ -39,7 +39,7 @@ KINDS: Final = {
 class ProposalRow(NamedTuple):
     """A proposal as both views show it. `key` names it at the revision that is shown, `money` is
     the amount at stake, and `source` has the evidence. Without a card it is about a rule. `seen_as`
-    is the id under which it is noted that somebody saw it.
+    is the id that records that somebody saw it.
     """
 
     key: str

@@ -10,7 +10,7 @@ TICKED_MOST: Final = 150
 
 
 def search_of_ids(ids: Sequence[int]) -> str:
-    """Return the search for the first of these cards, as many as a search may name; empty for
-    none.
+    """Return the search for these cards, up to the number that a search may name; empty if there
+    are none.
     """
     return f"id:{'|'.join(map(str, ids[:TICKED_MOST]))}" if ids else ""

@@ -52,7 +52,7 @@ def reader_of(request: PageRequest, caller: Caller) -> Reader:
 
 
 def paging_of(request: PageRequest, per_page: int) -> Paging:
-    """Return the page that the address names; one that cannot be read is the first."""
+    """Return the number of the page in the address; an unreadable number means the first page."""
     return read_paging(request.query_params.get("page"), None, per_page, per_page)
 
 
@@ -150,12 +150,14 @@ def pages_of(path: str, /, **query: Any) -> Callable[..., str]:
     return partial(url, path, **query)
 
 
-# Pages with these names are beside the boxes.
+# These names are pages next to the boxes' addresses.
 _BESIDE_BOXES = ("put", "box")
 
 
 def box_page(box: Box) -> str:
-    """Return the address of a box. Its case does not matter, that of other pages does."""
+    """Return the address of a box. The case of a box's address does not matter, unlike that of
+    other pages.
+    """
     label = str(box)
     return f"/shelves/{quote(label.title() if label in _BESIDE_BOXES else label, safe='')}"
 
@@ -199,7 +201,7 @@ def _confirmation(
     caller: Caller,
     problem: errors.ConfirmationNeeded,
 ) -> Response[Any]:
-    """Show how large the change is, with the same form once more and `confirm` in it."""
+    """Show the size of the change, with the same form again and `confirm` in it."""
     figures = problem.body()
     return show(
         request,

@@ -61,7 +61,7 @@ class RequestedUpload(Base):
 
 
 class LineSnapshot(Base):
-    """The newest believable upload of a product line: every active card of the line was seen then."""
+    """The newest believable upload of a product line, which names every active card of the line."""
 
     __tablename__ = "line_snapshot"
     __table_args__ = (
@@ -82,7 +82,7 @@ HEAD_BYTES = 256 * 1024
 
 @dataclass(frozen=True)
 class Arrival:
-    """The facts that came along with the bytes."""
+    """The facts that the agent sent with the bytes."""
 
     product_line: str | None
     sync_cycle_id: str | None
@@ -373,8 +373,9 @@ async def watched(
 ) -> Upload:
     """Read an upload for its agent or its owner. Raises NotFound."""
     caller.must_be_owner()
-    # A reading agent is alive, and its lock is renewed; an open page is no sign of that. Beside
-    # open work no lock goes stale, so that a report that is read often waits for no import.
+    # An agent that reads the report is alive, so its lock is renewed; an open page does not renew
+    # it. No lock becomes stale during open work, so a frequent reader of the report waits for no
+    # import.
     state = caller.state
     if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)

@@ -30,7 +30,8 @@ from cardsync.web import bodies
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.made_files import begun, making, sent
 
-# All rejected rows of a piece are in memory at once, and a line of rubbish may be a single byte.
+# The piece is small, because all its rejected rows are in memory at once and a broken line may be a
+# single byte.
 _PIECE = 1 << 16
 _NEVER_READ = ("failed", "cancelled", "discarded")
 
@@ -50,7 +51,7 @@ async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGen
 
 
 async def _parts(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
-    # However few cards the shop has, the file may be large.
+    # The file may be large even if the shop has few cards.
     path = await heavy.read_apart(rejected_file, caller, Work.FILE, clock.now(), upload_id)
     async for chunk in sent(path):
         yield chunk
@@ -69,8 +70,8 @@ async def rejected_file(
 
 
 def _rejected(upload: Upload, data: bytes) -> Iterable[Rejected]:
-    """Return all rejected rows: as the report lists them, or where it lists only the first, as the
-    file is read again by the same product lines.
+    """Return all rejected rows: from the report if it lists them all, otherwise by parsing the file
+    again with the same product lines.
     """
     lines = upload.report.get("read_as")
     if lines is None:

@@ -28,7 +28,7 @@ MAX_CERTAIN_BYTES = 4_000
 MAX_UNCERTAIN = 500_000
 # Characters that a person does not see.
 WHITE = " \t\r\0\x1a\ufeff\u00a0"
-# A cell whose text a spreadsheet is kept from reading as a number, with its quotes doubled.
+# A cell like ="12", whose marks keep a spreadsheet from reading the text as a number.
 _AS_TEXT = '^="([^"]*)"$'
 
 
@@ -36,9 +36,9 @@ class Block(NamedTuple):
     """Consecutive records: `line` and one String column per known column of the header, and the
     faults between them.
 
-    `faults` lists the first ones, as many as the reader asked for; `tried` counts the records that
-    were not certain; `named` are the ids at the beginning of unreadable records; `unnamed` counts
-    the records whose id cannot be read. `shaped` says that every cell has the requested shape.
+    `faults` lists the first faults, up to the reader's limit; `tried` counts the records that were
+    not certain; `named` are the ids at the beginning of unreadable records; `unnamed` counts the
+    records whose id cannot be read. `shaped` is true if every cell has the requested shape.
     """
 
     frame: pl.DataFrame
@@ -57,8 +57,8 @@ def read(
     fast: bool = True,
     listed: int = limits.REJECTED_LISTED,
 ) -> tuple[Header, Iterator[Block]]:
-    """Return a file's header, and its records behind it, in file order, each block as soon as its
-    bytes are there.
+    """Return a file's header and the blocks of its records in file order, each block as soon as its
+    bytes arrive.
 
     `shapes` gives the pattern that cells of a field usually have, by the sign before decimals.
     `fast=False` leaves polars out and gives the same cells. A block lists at most `listed` faults.
@@ -106,7 +106,7 @@ def _read_blocks(
 
 
 def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Cut the pieces behind line ends; say of each whether it is the last."""
+    """Cut the pieces after line ends, and mark the last piece."""
     begun = b""
     for piece in pieces:
         end = piece.rfind(b"\n") + 1
@@ -138,7 +138,7 @@ def _read_block(
     budget: int,
     listed: int,
 ) -> tuple[Block, int, int]:
-    """Return the block, its number of lines, and how many of them were used."""
+    """Return the block, its number of lines, and the number of used lines."""
     lines = pl.read_lines(text).with_row_index("index")
     shaped = bool(_certain(lines, patterns.shaped).all())
     certain = (

@@ -48,8 +48,8 @@ _CSV = CsvColumns(
 class Header:
     """The places of our columns in a file.
 
-    `names` are all the file's own columns; `positions` index them by our names; `form` is how the
-    file is written.
+    `names` are all the file's own columns; `positions` index them by our names; `form` is the
+    file's dialect.
     """
 
     names: tuple[str, ...]
@@ -66,9 +66,9 @@ class Header:
 
 
 def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
-    """Read the header of a file that comes in pieces. Return it, the text behind it as far as it
-    has come, and the other pieces, all in an encoding of bytes. Raises InvalidCsv, which says what
-    the file is or which columns are missing.
+    """Read the header of a file that comes in pieces. Return the header, the text received after
+    it, and the remaining pieces, all as bytes. Raises InvalidCsv, which says what the file is or
+    which columns are missing.
     """
     try:
         encoding, others, head = as_utf8(pieces)
@@ -100,8 +100,8 @@ def read_whole(data: bytes) -> tuple[Header, bytes]:
 
 
 def _only_adds(header: Header, lines: Sequence[str]) -> bool:
-    """Return whether the first rows have copies to add and no stock: read as an inventory, every
-    card of the shop would be sold out.
+    """Return whether the first rows have quantities to add and no stock. As an inventory, such a
+    file would make every card of the shop sold out.
     """
     names = [column_name(name) for name in header.names]
     if _ADDS not in names:
@@ -116,7 +116,7 @@ def _only_adds(header: Header, lines: Sequence[str]) -> bool:
 
 
 def _likeliest(lines: Sequence[str], encoding: str) -> Form:
-    """Return the form by the line that has most of our columns, for a file without a header."""
+    """For a file without a header, return the form of the line that has most of our columns."""
     found = (
         Form(encoding, delimiter, at)
         for at, line in enumerate(lines[:MOST_BEFORE])

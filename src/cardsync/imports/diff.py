@@ -37,7 +37,7 @@ _HASHED_ROWS = 25_000
 def identity_hash(frame: pl.DataFrame) -> pl.Series:
     """Return 64 bits over every text of a row.
 
-    They are a hint that saves reading the texts back: a changed hash only costs one rewrite.
+    The hash saves reading the stored texts; a changed hash function only costs one rewrite.
     """
     texts = pl.concat_str(IDENTITY, separator=_SEPARATOR)
     # The texts are hashed part by part: all rows' texts at once would be another copy of the file.
@@ -56,16 +56,17 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def values_hash(frame: pl.DataFrame) -> pl.Series:
-    """Return 64 bits over amounts and quantity; any single change changes them, also one of whose
-    price it is.
+    """Return 64 bits over amounts and quantity. Any single change of these values, or of the
+    price's source, changes the bits.
 
-    No row has 0: it marks cards that an upload made gone.
+    No row has the hash 0, which marks cards that an upload made gone.
     """
     own = pl.col("price")
-    # No price is negative: a hash of a price of the marketplace stays what it always was.
+    # No price is negative, so the sign marks the source, and hashes of marketplace prices stay
+    # unchanged.
     frame = frame.with_columns(price=pl.when("my_store_priced").then(-own).otherwise(own))
-    # The steps are separate. One expression would name itself twice in every step, and planning it
-    # would take longer than computing it.
+    # The steps are separate: a single expression would contain itself twice per step, and planning
+    # it would take longer than computing it.
     mixed = pl.repeat(1, frame.height, dtype=pl.UInt64, eager=True)
     for name in (*AMOUNTS, "quantity"):
         # Multiplying by an odd number loses no bit, and folding carries high bits back to where the
@@ -76,7 +77,7 @@ def values_hash(frame: pl.DataFrame) -> pl.Series:
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Join each row to its stored card: `id` is null for a new one; stored columns end in `_old`."""
+    """Join each row to its stored card: `id` is null for a new card; stored columns end in `_old`."""
     old = stored.drop("product_line").rename(
         lambda name: name if name in ("id", "marketplace_id") else f"{name}_old"
     )
@@ -97,8 +98,8 @@ def absent_cards(
     stored: pl.DataFrame,
     product_line: str | None,
 ) -> pl.DataFrame:
-    """Return the active stored cards that the file does not mention, of the line that it names,
-    else of the lines that occur in it.
+    """Return the active stored cards that the file does not mention, in the product line that the
+    upload names, otherwise in the lines of its rows.
 
     A row that was left out still mentions its card. `gone` is true in the lines that have rows in
     the file; no card is gone where the file has `unnamed` rows, because any of them may be that
@@ -153,9 +154,9 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     that they need.
 
     `observed` marks rows whose prices or quantity moved; the old values go to history. `asked`
-    marks rows whose target is a price change that was not exported before, from that price to that
-    target; `hold` leaves no such rows. Stored rows are renames when their texts or product changed,
-    and updates when only values did.
+    marks rows whose target is a price change with a pair of price and target that was not exported
+    before; with `hold` there are no such rows. Stored rows are renames when their texts or product
+    changed, and updates when only values did.
     """
     known = pl.col("id").is_not_null()
     moved = pl.col("values_hash").ne_missing(pl.col("values_hash_old"))
@@ -200,7 +201,7 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     ones are gone. The rule is that of `cards.exported.EXPORTED`, on frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "my_store_priced", "target_price")
-    # The line is null here if it is switched off.
+    # The product line is null here if it is switched off.
     others = (
         stored.select("id", "gone", "product_line", *columns)
         .filter(~pl.col("gone") & pl.col("product_line").is_not_null())

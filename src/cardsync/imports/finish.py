@@ -141,8 +141,8 @@ def _applied(
 
 
 async def settle_and_release(work: Work, lease: Lease) -> None:
-    """Settle the export after a run that did not end by itself: store its fingerprint if the run
-    changed it, then release the lease.
+    """Settle the export after a run that failed or was cancelled: store the export's fingerprint if
+    the run changed it, then release the lease.
 
     Raises LeaseLost.
     """
@@ -185,8 +185,8 @@ async def _settled(
 
 
 async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
-    """Discard the earlier uploads that waited for the seller's answer, or that the seller confirmed
-    just now: a newer upload was imported.
+    """Discard earlier uploads that need review or were just confirmed, because a newer upload was
+    imported.
     """
     ids = {
         "now": clock.now(),
@@ -205,7 +205,7 @@ async def _keep_names(
     verdict: Verdict,
     outcome: Outcome,
 ) -> None:
-    """Keep which product lines and sets the upload showed."""
+    """Store the product lines and sets that the upload contains."""
     if verdict.believable:
         await _snapshot_lines(session, upload, outcome.lines)
     if outcome.new_lines:
@@ -231,7 +231,7 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
 
 
 async def _keep_sets(session: AsyncSession, seller_id: int, sets: list[str]) -> None:
-    """Keep the names of the sets in stock, which completing a search reads."""
+    """Store the names of the sets in stock, for completing searches."""
     await run(session, _SETS, {"seller": seller_id, "sets": sets})
 
 
@@ -243,7 +243,7 @@ _SETS = """
 
 
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
-    """Add lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
+    """Add unknown product lines to the account, if the operator allows that (ALLOW_UNKNOWN_LINES)."""
     account = await session.get_one(Account, seller_id, with_for_update=True)
     new = [line for line in lines if line not in account.disabled_lines]
     account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))

@@ -1,8 +1,8 @@
 """Identifies each row of an upload: its card, its product and how that was matched.
 
-A known SKU decides first: forever where it was matched, otherwise while its texts stay the same.
-The catalog decides next; without a match there, a provisional product is made from the row itself.
-New cards leave here without a product: `new_products` finds it while other cards are written.
+A known SKU decides first: always if it was matched, otherwise while its texts stay the same. The
+catalog decides next; without a match there, a provisional product is made from the row itself. New
+cards leave here without a product: `new_products` finds it while other cards are written.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
 
 
 async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFrame) -> pl.DataFrame:
-    """Return (listing_id, title) → number. New numbers are stored at once, so that a run that
-    starts again finds them.
+    """Return (listing_id, title) → number. New numbers are stored at once, for a run that starts
+    again.
     """
     await session.execute(
         text(queries_of(__package__)["number_custom_listings"]),
@@ -127,7 +127,7 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
 
 
 async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Mark cards as matched whose own product a later catalog adopted."""
+    """Mark cards as matched if a later catalog adopted their provisional product."""
     waiting = (
         rows.select("match_old", "product_id_old")
         .filter(pl.col("match_old").is_in(["provisional", "ambiguous"]))

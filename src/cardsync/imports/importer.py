@@ -107,8 +107,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
 
 
 async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataFrame]:
-    """Return the account, its rules at the moment when the upload was begun, and the seller's own
-    words on single prices.
+    """Return the account, its rules at the moment when the upload was begun, and the seller's
+    decisions about single prices.
     """
     async with work.database.tenant(upload.seller_id) as session:
         account = (
@@ -172,7 +172,7 @@ def absent_cards(
     stored: pl.DataFrame,
     upload: Upload,
 ) -> pl.DataFrame:
-    """Return the stored cards of which the file has no row; the report notes why some stay."""
+    """Return the stored cards that have no row in the file; the report notes why some of them stay."""
     absent = diff.absent_cards(
         rows,
         parsed.rejected_ids,
@@ -186,8 +186,8 @@ def absent_cards(
 
 
 async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
-    """Give new cards their ids, in blocks from one sequence: unique over all sellers, one round
-    trip for all of them.
+    """Give new cards their ids from one sequence, which makes them unique over all sellers, in one
+    round trip.
     """
     count = changes.insert_at.len()
     if not count:
@@ -219,7 +219,7 @@ async def write_slabs(
     slabs: deque[write.Slab],
     sold: on_sale.OnSale | None,
 ) -> None:
-    """Write the cards; before the first of them it writes which targets are a sale's price."""
+    """Write which targets are a sale's price, and then the cards."""
     if sold is not None:
         await on_sale.note(work.database, writer.lease, sold, work.settings.slab_rows)
     await write.write(writer, slabs)
@@ -233,7 +233,7 @@ async def put_together(
     prices: Prices,
     run: Run,
 ) -> Outcome:
-    """Put the outcome together, and then write the receipts: not both at once, they are large."""
+    """Put the outcome together, and then write the receipts; both at once would take much memory."""
     # The writers wait for the first matches, and matching takes memory as well.
     matches = await new.matches()
     outcome = await asyncio.to_thread(make_outcome)

@@ -62,7 +62,7 @@ async def examine(
     report: Path | None,
     say: Callable[[str], None],
 ) -> Counts:
-    """Match the file's rows and return how many were. Raises CommandError."""
+    """Match the file's rows and return the numbers by outcome. Raises CommandError."""
     parsed = await asyncio.to_thread(_parsed, path)
     rows = parsed.frame.with_row_index("row")
     say(f"{rows.height:,} rows read, {parsed.rejected_count:,} rejected")

@@ -1,8 +1,8 @@
 """Finds the products of new cards while the first of them are already being written.
 
 The catalog's part that fits is read once, as soon as the file is parsed. The rows are matched a few
-slabs at a time, in the order of writing. Neither the database nor the worker waits for the whole
-file, and only a few slabs are in memory in parts at the same time.
+slabs at a time, in the order of writing. Thus neither the database nor the worker waits for the
+whole file, and memory holds the parts of only a few slabs.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class NewProducts:
         # Only the slabs that wait for the products hold them.
         self._last: asyncio.Task[pl.DataFrame] | None = None
         self._matches: Counter[str] = Counter()
-        # Custom listings share their ids with each other and with cards, so at this point it is
-        # open which of them are new.
+        # Custom listings share their ids with each other and with cards, so new ones are not yet
+        # distinguishable here.
         new = parsed["custom"] | ~parsed["listing_id"].is_in(stored["marketplace_id"].implode())
         sets = parsed.select("product_line", "set_name").filter(new)
         self._offered = self._begin(products.offered(database, sets)) if sets.height else None

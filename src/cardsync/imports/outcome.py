@@ -32,7 +32,7 @@ class Outcome:
     new_lines: list[str]
     sets: list[str]
     moves: dict[str, int]
-    # Where the run's receipts are, and whose prices a cap limits.
+    # The key of the run's receipts, and the cards whose prices a cap limits.
     receipts: str | None = None
     limited: pl.DataFrame | None = None
     # The leaps that the seller confirmed, where the upload waited for that.
@@ -69,7 +69,7 @@ def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _new_printings(rows: pl.DataFrame) -> pl.DataFrame:
     """Return a note for each printing that no table has, at the first of its `len` rows. A label
-    that says no printing has the empty one.
+    without a printing has the empty printing.
     """
     new = rows.select("line", "printing").filter(~pl.col("printing").is_in(["", *PRINTINGS]))
     found = new.group_by("printing").agg(pl.col("line").min(), pl.len())
@@ -117,8 +117,8 @@ def _report_of(
 
 
 def _read_as(parsed: Parsed) -> dict[str, object]:
-    """Return the product lines by which the file was read, if not all rejected rows are listed: the
-    others are found again in the file.
+    """Return the product lines by which the file was parsed, if the report lists only some rejected
+    rows; parsing the file again then yields the others.
     """
     if parsed.rejected_count == len(parsed.rejected):
         return {}

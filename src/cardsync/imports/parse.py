@@ -31,7 +31,7 @@ FRAME_COLUMNS = (
     "market", "direct_low", "low_with_shipping", "low", "price", "my_store_priced", "quantity", "custom",
 )  # fmt: skip
 MAX_LABEL_CHARS = 100
-# No file has as many rows.
+# No file has this many rows.
 _EVERY = 1 << 31
 
 
@@ -57,8 +57,8 @@ class ProductLines:
     disabled: tuple[str, ...] = ()
 
     def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
-        """Return the internal name that a cell means, or the code of the reason why it cannot be
-        used.
+        """Return the internal name of a cell's product line, or the code of the reason why the cell
+        cannot be used.
         """
         label = label.strip()
         if not label:
@@ -108,7 +108,7 @@ class Parsed:
     unnamed: int = 0
 
     def note(self, code: str, message: str, line: int = 1) -> None:
-        """Note something about the whole file, at the line of its header."""
+        """Add a note about the whole file, at the line of its header."""
         self.noted_count += 1
         self.noted = [Rejected(line, None, code, message), *self.noted][: limits.REJECTED_LISTED]
 
@@ -143,8 +143,8 @@ def every_rejected(
     lines: ProductLines,
     product_line: str | None,
 ) -> Iterator[Rejected]:
-    """Yield all the rows that `parse` rejects of the same bytes, in the order of the file, without
-    storing more than those of one piece.
+    """Yield all rows that `parse` rejects of the same bytes, in file order; memory holds the rows
+    of one piece at most.
     """
     header, blocks = csv_format.read(pieces, shapes=plain_of, listed=_EVERY)
     labels = _Labels(lines, product_line)
@@ -229,8 +229,8 @@ def _typed(
 
 
 def _says_nothing(texts: pl.DataFrame, header: Header) -> pl.Series:
-    """Return which rows are of blank cells alone, which spreadsheets leave behind, and which repeat
-    the header, because a person has joined several files.
+    """Return which rows have only blank cells, as spreadsheets write them, and which rows repeat
+    the header, as in several joined files.
     """
     cells = {name: pl.col(name).str.strip_chars(WHITE) for name in header.positions}
     return texts.select(
@@ -323,7 +323,7 @@ def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
         frame.select("listing_id", pl.when("custom").then("title").alias("own_title"))
         for frame in frames
     )
-    # Few ids come twice, and only those are worth comparing together with their titles.
+    # Few ids occur twice, and only for these are the titles compared, too.
     keys = keys.with_row_index("at").filter(pl.col("listing_id").is_duplicated())
     replaced = keys.filter(~pl.struct("listing_id", "own_title").is_last_distinct())["at"]
     if replaced.is_empty():

@@ -23,7 +23,7 @@ MOVES: Final = ("held", "up", "down", "up_value", "down_value")
 @dataclass(frozen=True)
 class Prices:
     """The results of a run besides its targets. `held_back` is true if there are no targets,
-    because the seller has to look first or a run over the stored cards follows. `moves` are the
+    because the upload needs review or a run over the stored cards follows. `moves` are the
     summary's counts and values of rises and falls.
     """
 
@@ -34,9 +34,9 @@ class Prices:
     receipts: pl.DataFrame | None
     # The leaps that the seller confirmed, where the upload waited for that.
     confirmed: pl.DataFrame | None
-    # The cards that it priced, and which of them are at a sale's price.
+    # The cards that the run priced, and which of them have a sale's price.
     sold: on_sale.OnSale | None
-    # The prices that wait for the seller's word, and the cards of hold-outs.
+    # The prices that need review, and the cards of hold-outs.
     reviews: RunFindings | None
 
 
@@ -64,7 +64,7 @@ def price_rows(
     cards = cards.with_columns(**past.columns(rows, observed_at))
     cards = with_decided(cards, decided)
     if seen is not None:
-        # A card that is new has no evidence before its product is known.
+        # A new card has no evidence until its product is identified.
         found = rows.select("id").join(seen, on="id", how="left", maintain_order="left")
         cards = cards.hstack(found.drop("id"))
     return engine.price(cards, run.rules, run.seller, run.now, run.sales)

@@ -188,7 +188,7 @@ def write_whole(out: Path, data: bytes) -> None:
 
 
 def left_out(run: Run) -> Iterator[str]:
-    """Say which rules and sales take no part in this run, and which of their questions a file
+    """Name the rules and sales that take no part in this run, and their conditions that a file
     cannot answer.
     """
     for rule in run.rules:
@@ -263,8 +263,8 @@ def explain_in_file(
 
 
 def price_updates_csv(rows: pl.DataFrame) -> bytes:
-    """Return the marketplace's import file of rows as `parse` gives them, with a `target_price`, in
-    the order given.
+    """Return the marketplace's import file of parsed rows with a `target_price`, in the order of
+    the rows.
     """
     cells = {
         **{field: pl.col(field) for field in COLUMNS},

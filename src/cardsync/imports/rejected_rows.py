@@ -1,8 +1,8 @@
 """Writes the rejected rows of an upload as a CSV for people to correct, and the whole file with the
 corrected rows in their place. Pure.
 
-The rows keep the file's own columns; `Line` says which line each one was, and `Reason` why it was
-rejected. A rejected row that is not in the corrected file stays as it was, so that its card is
+The rows keep the file's own columns; `Line` is the number of the row's line, and `Reason` explains
+the rejection. A rejected row that is not in the corrected file stays as it was, so that its card is
 kept.
 """
 
@@ -26,7 +26,7 @@ LINE, REASON = "Line", "Reason"
 
 
 class _Lines:
-    """The lines of a file, by their numbers from 1 on, only forwards."""
+    """The lines of a file by their numbers, which start at 1; reading only goes forwards."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -34,7 +34,7 @@ class _Lines:
         self._at = 0
 
     def start(self, line: int) -> int | None:
-        """Return where the line begins, None behind the last."""
+        """Return the line's offset, or None after the last line."""
         while self._line < line:
             end = self._data.find(b"\n", self._at)
             if end < 0:
@@ -44,7 +44,7 @@ class _Lines:
         return self._at
 
     def near(self) -> Iterator[bytes]:
-        """Yield the line that was asked for, and as many behind it as a record may have."""
+        """Yield the current line and the following ones, MAX_RECORD_LINES in total at most."""
         at = self._at
         for _ in range(MAX_RECORD_LINES):
             end = self._data.find(b"\n", at)
@@ -77,8 +77,8 @@ def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
 
 
 def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
-    """Return the file with the mended rows instead of those that were rejected. Raises InvalidCsv
-    if the mended file has other columns, or rows that are no rejected ones.
+    """Return the file with the mended rows in place of the rejected ones. Raises InvalidCsv if the
+    mended file has other columns, or rows that are no rejected ones.
     """
     header, data = read_whole(data)
     rows = _mended_rows(mended, header)
@@ -97,7 +97,7 @@ def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
             break
         _, span = _record(lines, header)
         mended_line = quoted([rows[line].cells], header.form.delimiter, end="")
-        # The lines of a record stay as many as they were, so that later numbers still hold.
+        # Keep the record's line count, so that later line numbers stay correct.
         parts += [data[at:start], mended_line, b"\n" * (span - 1)]
         at = start + sum(map(len, islice(lines.near(), span))) + span - 1
     return b"".join([*parts, data[at:]])
@@ -151,9 +151,7 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
 
 
 def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
-    """Return the cells of the record that begins at the line that was asked for, and how many lines
-    it has.
-    """
+    """Return the cells and the number of lines of the record that begins at the current line."""
     width = len(header.names)
     delimiter = header.form.delimiter
     near = (text_of_line(part) + "\n" for part in lines.near())

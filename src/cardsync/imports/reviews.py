@@ -88,7 +88,7 @@ async def _confirm(
     upload_id: int,
     now: datetime,
 ) -> Upload:
-    """Accept the surprising upload: it runs again and holds nothing back."""
+    """Accept the surprising upload: it runs again and holds no target back."""
     await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
@@ -108,7 +108,7 @@ async def _confirm(
 
 
 async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
-    """Leave the rows that came as they are, and tombstone and reprice nothing."""
+    """Keep the row updates, and tombstone and reprice no card."""
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
     upload.state = "discarded"

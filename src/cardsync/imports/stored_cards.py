@@ -36,7 +36,7 @@ def _packed(*, place: str, letter: str, bits: tuple[str, str]) -> str:
 
 
 def _unpacked(column: str) -> _Packed:
-    """Return the values again; the place is 0 where there was none, the letter is a code."""
+    """Unpack the four values; a missing place is 0, and the letter is a character code."""
     value = pl.col(column)
     return _Packed(value // 512, value // 4 % 128, (value // 2 % 2 == 1, value % 2 == 1))
 
@@ -64,8 +64,8 @@ _MATCHES: Final = {ord(name[0]): name for name in ("matched", "provisional", "am
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
-    """Return `diff.STORED` of every card of the seller that files speak of; a product line that the
-    account has no more is null.
+    """Return `diff.STORED` of every card of the seller that inventory files contain; a product line
+    that the account no longer has is null.
     """
     columns = {name: sql.format(seller_id=int(seller_id)) for name, sql in _STORED_SQL.items()}
     source = f"card WHERE seller_id = {int(seller_id)} AND contribution IS NULL"

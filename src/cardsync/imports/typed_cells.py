@@ -83,8 +83,8 @@ def numbers_of(
     *,
     shaped: bool,
 ) -> tuple[list[pl.Series], dict[str, pl.Series]]:
-    """Return the numeric columns and, for each that has any, which of its cells could not be read.
-    No column has any if all cells are known to be plain.
+    """Return the numeric columns, and for each column with unreadable cells, which cells these are.
+    If all cells are known to be plain, no column has unreadable cells.
     """
     fields = ("listing_id", "quantity", *prices)
     readers: dict[str, Callable[..., int | None]] = {
@@ -111,7 +111,7 @@ def numbers_of(
                 partial(readers.get(name, read_price), decimal=decimal),
             )
         columns.append(column.cast(pl.Int32) if name == "quantity" else column)
-    # A text of digits alone can still be no id.
+    # A text of digits alone may still be an invalid id.
     zero = (columns[0] == 0).fill_null(False)
     if zero.any():
         bad["listing_id"] = bad["listing_id"] | zero if "listing_id" in bad else zero
@@ -121,7 +121,7 @@ def numbers_of(
 def _odd(
     texts: pl.DataFrame, fields: Iterable[str], shapes: Mapping[str, str]
 ) -> dict[str, pl.Series]:
-    """For each field that has any, say which cells are not plain."""
+    """Return, for each field that has cells that are not plain, which cells these are."""
     plain = texts.select(pl.col(name).str.contains(f"^(?:{shapes[name]})$") for name in fields)
     return {flags.name: ~flags for flags in plain if not flags.all()}
 
@@ -144,7 +144,7 @@ def _one_by_one(
     values: pl.Series,
     read: Callable[[str], int | None],
 ) -> tuple[pl.Series, pl.Series]:
-    """Read cells of another shape in Python, each text once, and say which of them could not be
+    """Read cells of another shape in Python, each text once, and return which cells could not be
     read.
     """
     numbers: dict[str, int | None] = {}

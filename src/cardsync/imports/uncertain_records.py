@@ -145,7 +145,9 @@ class Uncertain:
             self.faults.append(fault)
 
     def _name(self, index: int) -> None:
-        """Remember the listing of an unreadable record: the file holds it, so its card is not gone."""
+        """Remember the listing of an unreadable record: the file contains the listing, so its card
+        is not gone.
+        """
         line = self.raw[index]
         begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])
         if begins:
@@ -200,9 +202,9 @@ class Uncertain:
         return cells, used, ""
 
     def _fitted(self, cells: list[str]) -> list[str]:
-        """Return a record with as many cells as the header: without blank ones behind it, and with
-        those that a spreadsheet leaves out at the end. An id and a condition in their places show
-        that no column has shifted.
+        """Return a record with the header's number of cells: without surplus blank cells at the
+        end, and with the blank cells that a spreadsheet omits there. An id and a condition in their
+        places show that no column has shifted.
         """
         width = len(self.header.names)
         if len(cells) == width or not self.header.needed <= len(cells):

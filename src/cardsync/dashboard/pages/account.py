@@ -26,7 +26,7 @@ from cardsync.shop.credits import ledger
 from cardsync.web.forms import Form, read_form, sentence
 
 LEDGER_SHOWN: Final = 200
-# An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
+# CREDITS_TOP_UP is a link if it begins like this; any other text is a sentence.
 ADDRESSES: Final = ("https://", "http://", "mailto:")
 
 

@@ -95,7 +95,7 @@ def wanted_of(given: dict[str, Any], zone: tzinfo) -> FeedFilter:
 
 
 def _since(text: str, zone: tzinfo) -> str:
-    """A day begins at midnight of the account's zone; any other text is the operation's to read."""
+    """A day begins at midnight of the account's zone; the operation parses any other text."""
     try:
         day = datetime.strptime(text.strip(), "%Y-%m-%d")  # noqa: DTZ007
         return clock.rfc3339(day.replace(tzinfo=zone))
@@ -131,7 +131,7 @@ def _address(wanted: FeedFilter, since: str, /, **changed: Any) -> str:
 
 @post_form("/activity/{activity_id:int}/undo")
 async def undo_entry(form: Form, writer: Writer, activity_id: int) -> Response[str]:
-    # It waits for who else writes to the same thing.
+    # The undo waits for other writers of the same row.
     await undo.undo_entry(writer, activity_id)
     done = message("undone")
     if form["back"]:

@@ -57,7 +57,7 @@ async def _list(
 ) -> Template:
     tests = await buy_rule_tests.read_all(session, caller)
     verdicts = {}
-    # Judging the tests values thousands of cards, so that a person asks for it.
+    # Checking the tests values thousands of cards, so a person has to request it.
     if tests.rule_tests and "check" in request.query_params:
         told = await buy_rule_tests.check(session, caller, clock.now())
         verdicts = {one.id: one for one in told.rule_tests}

@@ -61,7 +61,7 @@ from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import opened, reading
 
 SOLD = 10
-# The fields of a rule that the page lets one try, as its address has them.
+# The fields of a rule that can be tried on the page, as the address names them.
 CHANGES = ("price_source", "percent", "adjust_amount", "floor", "ceiling")
 
 
@@ -81,7 +81,7 @@ class Place(NamedTuple):
 async def place_of(
     request: PageRequest, caller: Caller, settings: Settings, card_id: int
 ) -> Place | None:
-    """Return the card's place in the list of the address; None if it is not there."""
+    """Return the card's place in the list of the address; None if the card is not in the list."""
     at = read_id(str(request.query_params.get("at", "")))
     if at is None or not 0 < at <= limits.CARDS_SCROLLED:
         return None
@@ -138,7 +138,7 @@ async def card_page(
     if whole := request.query_params.get("history") == "all":
         row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
     card = with_history(row, history)
-    # These two take the longest, and each has a connection of its own.
+    # These two reads take the longest, so each has its own connection.
     match, why = await at_once(
         _match(request, caller, card_id),
         _why(request, caller, store, card),

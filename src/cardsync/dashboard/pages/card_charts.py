@@ -94,6 +94,6 @@ def days_of(asked: str, *, whole: bool) -> str:
 
 
 def is_of(seen: PriceObservation, days: str, now: datetime) -> bool:
-    """Return whether an observation is of these days; "" is all of them. Pure."""
+    """Return whether an observation is within these days; "" means all days. Pure."""
     moment = clock.read_moment(seen.observed_at)
     return not days or moment is None or moment >= now - timedelta(days=int(days))

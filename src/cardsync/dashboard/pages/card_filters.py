@@ -58,7 +58,7 @@ class View(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """A part that the search has or has not, and the search with it changed."""
+    """A quick filter, whether the search has it, and the search with the filter toggled."""
 
     name: str
     on: bool
@@ -66,8 +66,8 @@ class Filter(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A search that cannot be read, cut at the word that is wrong. `nearest` is the valid word that
-    is like it, and `better` the search with that one.
+    """An invalid search, cut at its wrong word. `nearest` is the most similar valid word, and
+    `better` the search with that word.
     """
 
     message: str
@@ -105,7 +105,7 @@ def last_value(given: Mapping[str, Sequence[str]], name: str) -> str:
 
 
 def joined(search: str, term: str) -> str:
-    """Return a search with one more term; as they were typed if they cannot be read. Pure."""
+    """Return a search with one more term; if they are invalid, both stay as typed. Pure."""
     texts = [text for text in (search, term) if text]
     if len(texts) < 2:
         return "".join(texts)

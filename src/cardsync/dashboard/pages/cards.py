@@ -233,7 +233,7 @@ class Peek(NamedTuple):
 
 
 async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Peek | None:
-    """Return the card that the address names, if it is there."""
+    """Return the card that the address names, if it exists."""
     if card_id is None:
         return None
     now = clock.now()
@@ -254,7 +254,7 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
 
 
 async def pinned_by(session: AsyncSession, caller: Caller, pin: ExplainedPin | None) -> str:
-    """Return who pinned a card, as a sentence begins with them."""
+    """Return the name of who pinned a card, for the beginning of a sentence."""
     if pin is None or pin.by in (None, caller.actor):
         return "You"
     name = (await names_in(session, caller, [pin.by])).get(pin.by, pin.by)
@@ -327,7 +327,9 @@ async def marks_of(
 
 
 class Choice(NamedTuple):
-    """A column, and the columns with it earlier, later or away; empty where that cannot be."""
+    """A column, and the lists of columns after moving it earlier, moving it later or hiding it;
+    empty if that is impossible.
+    """
 
     name: str
     earlier: str

@@ -27,7 +27,7 @@ from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
 from cardsync.web.forms import Form
 
-# Our columns as a seller says them.
+# Sellers' names for our columns.
 COLUMN_NAMES: Final = {
     "copies": "Copies",
     "foil_copies": "Foil copies",

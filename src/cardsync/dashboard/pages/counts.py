@@ -55,7 +55,7 @@ async def counts_page(
 async def whose(
     session: AsyncSession, caller: Caller, counts: Iterable[ShelfCount | CountInFull]
 ) -> Callable[[str], str]:
-    """Return the function that gives the names of those who began the counts."""
+    """Return the function that returns the names of the people who began the counts."""
     names = await names_in(session, caller, [one.begun_by for one in counts])
     return partial(actor_words, names=names)
 

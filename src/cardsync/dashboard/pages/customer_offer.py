@@ -57,7 +57,9 @@ async def offer_picture(
     product_id: int,
     size: str,
 ) -> Response[bytes]:
-    """The picture of a product. It is of our own origin: no other one learns the token."""
+    """The picture of a product. It is served from our own origin, so that no other site learns the
+    token.
+    """
     shown = await of_product(database, caller, store, product_id, size)
     return answer(shown, request.headers.get("if-none-match"), FOREVER)
 
@@ -124,7 +126,7 @@ def part_of(request: PageRequest, lines: list[OfferLine], most: int) -> Part:
 
 
 def chosen_of(form: Form) -> tuple[list[int], list[int]]:
-    """Return the ids of the lines that are ticked, and of all that the page has shown."""
+    """Return the ids of the ticked lines, and of all lines that the page showed."""
     ticked, shown = (
         [id for text in form.all(name) if (id := read_id(text)) is not None]
         for name in ("line", "shown")
@@ -189,7 +191,7 @@ def _brings(line: OfferLine) -> Brings:
 
 
 def _payable(reader: Reader, cash: Decimal, credit: Decimal) -> list[tuple[Way, str, str]]:
-    """Return the ways in which the offer can be paid, the one that brings most first."""
+    """Return the ways in which the offer can be paid, the highest amount first."""
     more = f"{reader.money(credit - cash)} more than cash" if credit > cash else ""
     ways: list[tuple[Way, str, str]] = []
     if credit:
@@ -223,7 +225,7 @@ def refused(
     request: AnyRequest,
     problem: errors.Problem,
 ) -> Response[Any] | Template:
-    """Say in a page why the link opens nothing, without a sign-in."""
+    """Show a page, without a sign-in, that explains why the link is invalid."""
     if isinstance(problem, errors.OfferLinkEnded):
         return _ended(sentence(problem), problem.status)
     return page(

@@ -43,8 +43,8 @@ class Hit(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The hits of one kind; `all_of_them` leads to more of it, if there is more. A `total` of None
-    is a number that nobody counted.
+    """The hits of one kind; `all_of_them` is the address of all hits, if there are more. `total` is
+    None if it was not counted.
     """
 
     name: str

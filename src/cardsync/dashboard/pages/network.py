@@ -38,7 +38,7 @@ PRIVATE: Final = {
     "without_price": "without a price",
     "other_language": "in another language",
 }
-# Rows of the table of rates that are there to be filled in.
+# Number of blank rows in the table of rates.
 BLANK_ROWS: Final = 2
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def admitting_browsers(app: ASGIApp) -> ASGIApp:
-    """Middleware that admits a member's browser and finds nothing for all others."""
+    """Middleware that admits a member's browser and answers all others with 404."""
     framed = admitting(framing(app))
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        # Figures and logs count it with all that no route has.
+        # Metrics and logs count it with all addresses without a route.
         scope["path_template"] = ""
         if not session_token(scope) or not wants_html(header(scope, b"accept")):
             raise NotFoundException

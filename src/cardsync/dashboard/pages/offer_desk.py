@@ -82,7 +82,7 @@ async def _shown(
 
 
 def _choices(offer: OfferInFull, found: Customers) -> list[tuple[int | str, str]]:
-    """Return who may be chosen: who was found, and the offer's own customer in any case."""
+    """Return the customers to choose from: the search's hits, and always the offer's own customer."""
     choices: list[tuple[int | str, str]] = [(each.id, each.name) for each in found.customers]
     known = {each.id for each in found.customers}
     if offer.customer_id is None:
@@ -141,7 +141,7 @@ async def _keep(session: AsyncSession, caller: Caller, form: Form, offer_id: int
 
 
 async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | None:
-    """Return the customer whom a form names: one who is known, or a new one."""
+    """Return the customer whom a form names, an existing or a new one."""
     if not form["name"]:
         return read_id(form["customer_id"])
     made = await buying_customers.add_customer(
@@ -151,8 +151,8 @@ async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | 
 
 
 def _typed_lines(form: Form, lines: Sequence[OfferLine]) -> dict[int, OfferWant | None]:
-    """Return the lines as the form says them; one without copies is taken off. Where only one of
-    two prices was typed, the other stays. Raises InvalidPayload.
+    """Return the lines from the form; a line without copies is removed. Where only one of two
+    prices was typed, the other stays. Raises InvalidPayload.
     """
     changed: dict[int, OfferWant | None] = {}
     for line in lines:

@@ -167,8 +167,8 @@ def refused(
     request: AnyRequest,
     problem: errors.Problem,
 ) -> Response[Any] | Template:
-    """Say in a page why the link opens nothing, without a sign-in. The page also shows the marks
-    that this phone could no longer send.
+    """Show a page, without a sign-in, that explains why the link is invalid. The page also shows
+    the marks that this phone could no longer send.
     """
     if isinstance(problem, errors.PullLinkEnded):
         return Template(
