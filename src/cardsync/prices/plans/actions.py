@@ -1,7 +1,7 @@
 """Reads the JSON of a plan into typed changes, each with its place in the body. Pure.
 
-A plan of unknown or ill-typed actions is refused before anything is looked at, and so is a matrix
-of prices that enables or disables a rule beside too many other actions.
+A plan of unknown or ill-typed actions is refused before any data is read. A plan with pricing
+changes that enables or disables a rule and has too many other actions is refused, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def kind_of(type: ActionType | OwnType) -> ActionType:
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """`scope` is the search of the cards that the change concerns; without it, the rule's own."""
+    """A change of one rule. `scope` is the search of the affected cards; without `scope`, the
+    rule's own search is used.
+    """
 
     place: str
     op: RuleOp
@@ -67,7 +69,7 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True)
 class PinChange:
-    """`price` is as it was sent; None removes the pin."""
+    """A change of one pin. `price` is the unparsed price of the request; None removes the pin."""
 
     place: str
     op: Literal["set", "remove"]
@@ -78,7 +80,9 @@ class PinChange:
 
 @dataclass(frozen=True, slots=True)
 class ListChange:
-    """A list is named by its id or, also if this plan creates it, by its name."""
+    """A change of one list. The list is named by its id or by its name, even if this plan creates
+    the list.
+    """
 
     place: str
     op: ListOp
@@ -90,7 +94,7 @@ class ListChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnChange:
-    """An action of a write outside plans, with the body that it was sent with."""
+    """An action of a write outside plans, with the body of its request."""
 
     place: str
     type: OwnType
@@ -122,7 +126,7 @@ class Actions:
 
     @property
     def are_in_run(self) -> bool:
-        """Return whether a pricing run has all that they write: no card, pin, list or setting."""
+        """Return whether the actions write only what a `Run` holds: no card, pin, list or setting."""
         kinds = {change.type for change in self.changes if not isinstance(change, RuleChange)}
         return bool(self.changes) and kinds <= _IN_RUN
 
@@ -132,7 +136,7 @@ class Actions:
 
 
 def kept_actions(actions: Any) -> Actions:
-    """Read the actions of a kept plan, which may be a write outside plans."""
+    """Read the actions of a stored plan, which may hold a write outside plans."""
     changes: list[Change] = []
     plain = []
     for place, action in enumerate(actions):

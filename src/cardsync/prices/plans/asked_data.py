@@ -1,5 +1,5 @@
-"""Finds the kinds of a shop's data that the rules and promotions use, by their parsed queries and
-their fields: a write of such data is a write of prices. Pure.
+"""Finds the kinds of a shop's data that the rules and promotions use, from their parsed queries and
+their fields. A write of such data changes prices. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cardsync.stock.search.tree import terms
 Data = Literal[
     # Tables that uploads, the agent's reports and pricing itself write.
     "uploads", "prices", "reviews",
-    # Tables that members, keys and tokens write, too.
+    # Tables that members, keys and tokens also write.
     "products", "pins", "lists", "costs", "places", "counts", "market", "orders",
 ]  # fmt: skip
 OF_FIELDS: Final[Mapping[str, Data]] = {
@@ -30,7 +30,7 @@ OF_FIELDS: Final[Mapping[str, Data]] = {
     "unsold": "orders",
     "list": "lists",
     **dict.fromkeys(("unshelved", "box", "loc"), "places"),
-    # Queries of rules cannot use it.
+    # Queries of rules cannot use this field.
     "rule": "prices",
 }
 OF_FLAGS: Final[Mapping[str, Data]] = {
@@ -51,7 +51,7 @@ OF_THINGS: Final[Mapping[str, Data]] = {
     "location": "places",
     "cost": "costs",
 }
-# The fields of a rule that ask more than its own numbers; sources are looked at by their names.
+# The fields of a rule that need further data. Price sources are checked by their names.
 OF_RULES: Final = {each.name: each.field.uses for each in declared(Rule) if each.field.uses}
 _ANCHOR: Final[tuple[Data, ...]] = ("market", "products")
 
@@ -73,7 +73,7 @@ def _asked_by_query(query: str) -> Iterator[Data]:
     try:
         found = [*terms(parse(query))] if query else []
     except QueryError:
-        # It selects nothing, whatever is written.
+        # An unreadable query selects no cards, so no write affects it.
         return
     for term in found:
         if term.field == "is":
@@ -87,7 +87,7 @@ def _asked_by_query(query: str) -> Iterator[Data]:
 def _asked_by_rule(rule: Rule) -> Iterator[Data]:
     for field, asked in OF_RULES.items():
         value = getattr(rule, field)
-        # A floor of 0 above the cost is one.
+        # A floor of 0 above the cost counts as set.
         if value is not None and value is not False:
             yield from cast("tuple[Data, ...]", asked)
     if "sales_anchor" in rule.sources:

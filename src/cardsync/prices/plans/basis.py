@@ -1,4 +1,4 @@
-"""Takes down the rules, sales, settings, pins and lists that a plan names, and later lists in
+"""Records the rules, sales, settings, pins and lists that a plan names, and later describes in
 sentences how they have changed since the proposal.
 """
 
@@ -24,7 +24,7 @@ from cardsync.prices.standing import pins_of
 from cardsync.stock.search.known_names import name_key
 
 Basis = dict[str, Any]
-# The listed values of two moments count as the same while they differ by at most this part.
+# Two listed values count as equal if they differ by at most this fraction.
 _SAME_PARTS = 100
 
 _LISTS = """
@@ -43,10 +43,10 @@ async def basis_of(
     actions: Actions,
     now: datetime,
 ) -> Basis:
-    """Return the rules that the plan names and the order of all, its cards' pins, its lists, and
-    the sales and settings of a write outside plans.
+    """Return the rules that the plan names and the order of all rules, its cards' pins, its lists,
+    and the sales and settings of a write outside plans.
 
-    Ids are texts, as they are in stored JSON.
+    Ids are strings, as in stored JSON.
     """
     rows = await all_rows(session, PricingRule, seller_id) if actions.rules else []
     named = {change.rule_id for change in actions.rules}
@@ -80,7 +80,7 @@ async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> 
     if not named:
         return {}
     account = await session.get_one(Account, seller_id)
-    # An unknown setting is refused when the plan is tried.
+    # Trying the plan refuses an unknown setting.
     return plain_settings(account, [name for name in named if hasattr(account, name)])
 
 
@@ -98,7 +98,7 @@ async def _lists(session: AsyncSession, seller_id: int, actions: Actions) -> dic
 
 
 def drifted(was: Basis, now: Basis, size_was: Size, size_now: Size) -> list[str]:
-    """Return a sentence for each thing that is not as it was when the plan was judged."""
+    """Return a sentence for each object that has changed since the plan was judged."""
     return [
         *_rules_differ(was, now),
         # Plans of earlier versions hold no sales and settings.

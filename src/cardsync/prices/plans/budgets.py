@@ -1,5 +1,5 @@
-"""Sums up how much of the loss limits keys, tokens and the automatic mode have used within the last
-hour, day and week.
+"""Computes how much of the loss limits keys, tokens and the automatic mode have used within the
+last hour, day and week.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def used_of(past: pl.DataFrame, budget: int) -> Used:
 
 
 def _furthest_bp(past: pl.DataFrame, name: str) -> int:
-    """Cards that never cost more than a dollar are bound by the other limits only."""
+    """Only the other limits apply to cards that never cost more than a dollar."""
     moved, base = pl.col(name), pl.col("price") - pl.col(name)
     dear = past.filter(pl.max_horizontal("price", base) > loss.CHEAP, base > 0, moved != 0)
     return int(dear.select((moved.abs() * loss.WHOLE_BP // base).max()).item() or 0)

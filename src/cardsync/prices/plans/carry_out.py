@@ -1,5 +1,5 @@
-"""Carries out the actions of a plan through the operations that the API has. A change that is
-refused refuses the plan: its error names the change's place.
+"""Carries out the actions of a plan through the operations of the API. If a change is refused, the
+plan is refused: the error names the change's place.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ChangeDone(NamedTuple):
     op: str
     id: int | None
     summary: str
-    # Cards that were put on a list or taken off it.
+    # The number of cards that were put on a list or taken off it.
     cards: int = 0
 
 
@@ -60,8 +60,8 @@ async def carry_out(
     now: datetime,
     settings: Settings,
 ) -> list[ChangeDone]:
-    """Do every change in its order; rule tests judge the rules after the last one. Raises what the
-    operations raise, with the change's place.
+    """Carry out the changes in their order. Rule tests judge the rules after the last change.
+    Raises what the operations raise, with the change's place.
     """
     done = []
     try:

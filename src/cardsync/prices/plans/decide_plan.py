@@ -1,8 +1,8 @@
-"""Applies or declines a plan that waits, by a member's click. It is applied only if all that it
-builds on is as it was shown.
+"""Applies or declines a plan that waits, by a member's click. The plan is applied only if the
+rules, pins and lists of its basis have not changed since the member saw it.
 
-A plan that drifted is kept as a new revision, which takes a new click. Two concurrent clicks apply
-a plan once: the lock of the seller's state row serializes them.
+A plan that drifted is stored as a new revision, which needs a new click. Two concurrent clicks
+apply a plan once: the lock of the seller's state row serializes them.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ async def confirm(
     revision: int | None,
     now: datetime,
 ) -> AgentPlan:
-    """Apply the plan, of the revision that the member saw. Raises NotFound, PlanNotWaiting."""
+    """Apply the plan if its revision is the one that the member saw. Raises NotFound,
+    PlanNotWaiting.
+    """
     plan = await _waiting(session, caller, plan_id, now)
     if plan.status in ("applied", "expired"):
         return plan
     if plan.status not in WAITING:
         raise PlanNotWaiting(f"plan {plan_id} is {plan.status}: send it again as a new one")
     if revision is not None and revision != plan.revision:
-        # Another click found the drift: this member has not seen it.
+        # Another click detected the drift, so this member has not seen it.
         return plan
     judged = await _look_again(session, caller, settings, plan, now)
     if judged is None:
@@ -73,8 +75,8 @@ async def decline(session: AsyncSession, caller: Caller, plan_id: int, now: date
 
 
 async def _waiting(session: AsyncSession, caller: Caller, plan_id: int, now: datetime) -> AgentPlan:
-    """Return the plan, ours until the transaction ends, and expired if its time has passed.
-    Raises SessionRequired, NotFound.
+    """Return the plan, locked until the transaction ends. Mark it as expired if its time has
+    passed. Raises SessionRequired, NotFound.
     """
     if caller.member_id is None:
         raise errors.SessionRequired
@@ -104,8 +106,8 @@ async def _look_again(
     plan: AgentPlan,
     now: datetime,
 ) -> Judged | None:
-    """Judge the plan again; where anything drifted, record the drift in the plan, which keeps
-    waiting, and return None.
+    """Judge the plan again. If anything drifted, record the drift in the plan, which keeps waiting,
+    and return None.
     """
     actions = kept_actions(plan.actions)
     was = msgspec.convert(plan.size, Size)
@@ -124,7 +126,7 @@ async def _look_again(
     await session.refresh(plan)
     found = drifted(plan.basis, judged.basis, was, judged.size)
     if not found:
-        # The click applies the result of the last look.
+        # The click applies the latest judgement.
         plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
         return judged
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1

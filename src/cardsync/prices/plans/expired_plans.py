@@ -1,5 +1,5 @@
 """Marks waiting plans as expired when their time has passed, with one entry of the activity feed
-each, and deletes those that were decided long ago. It goes seller by seller, few in a transaction.
+each, and deletes plans that were decided long ago. A transaction handles a few sellers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ANY_OVER = """
 
 
 async def expire(database: Database, now: datetime) -> int:
-    """Mark the expired plans; return how many."""
+    """Mark the expired plans, and return their number."""
     return await in_parts(database, lambda session, id: _expire_some(session, id, now))
 
 
@@ -39,7 +39,7 @@ async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> 
     values = {"seller": seller_id, "waiting": list(WAITING), "now": now}
     if not await session.scalar(text(_ANY_OVER), values):
         return 0
-    # A member who decides takes this row too, so a plan ends once.
+    # A member's decision locks this row, too, so a plan ends only once.
     await sync_state.locked(session, seller_id)
     over = await session.scalars(
         select(AgentPlan)
@@ -60,7 +60,7 @@ async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> 
 
 
 async def drop_old(database: Database, before: datetime) -> int:
-    """Delete every seller's plans that were decided before that moment; return how many."""
+    """Delete every seller's plans that were decided before that moment, and return their number."""
     values = {"before": before, "most": AT_ONCE, "waiting": list(WAITING)}
     return await in_parts(
         database, lambda session, id: run(session, _DROP, values | {"seller": id})

@@ -1,4 +1,4 @@
-"""Writes every entry that the activity feed gets of plans."""
+"""Writes every entry about plans to the activity feed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from cardsync.access import activity
 from cardsync.access.caller import Caller
 from cardsync.prices.plans.models import AgentPlan
 
-# Undoing a plan undoes the entries of its actions, the last one first (`shop/activity/undo.py`).
+# Undoing a plan undoes the entries of its actions, starting with the last
+# (`shop/activity/undo.py`).
 UNDO: Final = "plan"
-# The actor of changes by the passing of time.
+# The actor of changes that no request causes, such as an expiry.
 SWEEP: Final = "sweep"
 
 
 def note_plan(session: AsyncSession, caller: Caller, plan: AgentPlan, now: datetime) -> None:
-    """Write a plan's outcome to the feed; the caller has flushed, so the entries of its actions
-    have ids. An applied plan can be undone where each of its actions can.
+    """Write a plan's outcome to the feed. The caller has flushed, so the entries of its actions
+    have ids. An applied plan can be undone if each of its actions can be undone.
     """
     said = [f"plan {plan.id}: {plan.status}", f"risk {plan.risk}" if plan.risk else ""]
     summary = ", ".join(part for part in (*said, plan.error or "") if part)
@@ -43,7 +44,7 @@ def note_permission(session: AsyncSession, caller: Caller, summary: str, now: da
 
 
 def note_expired(session: AsyncSession, plan: AgentPlan, now: datetime) -> None:
-    """Write that a plan expired, on behalf of the service: no request did it."""
+    """Write that a plan expired. The actor is the service, because no request caused it."""
     summary = f"plan {plan.id}: expired" + (f", risk {plan.risk}" if plan.risk else "")
     entry = activity.note_by(session, plan.seller_id, SWEEP, "plan.expired", summary, now)
     entry.risk, entry.outcome = plan.risk or "low", "expired"

@@ -32,8 +32,8 @@ async def largest_moves(
     weighed: Weighed[Any],
     now: datetime,
 ) -> list[dict[str, Any]]:
-    """Return `shown.CardMove` as JSON, the largest move of the listed value first, while the write
-    is done.
+    """Return each `shown.CardMove` as JSON, ordered by the change of the listed value, largest
+    first. Call it while the write is in effect.
     """
     if weighed.moved is None or weighed.moved.is_empty():
         return []

@@ -1,5 +1,5 @@
-"""Lots that a key writes, as an action of a plan: what cards cost decides floors, so a write beyond
-the loss limits waits for a member.
+"""Lots that a key writes, as an action of a plan. The cost of cards decides floors, so a write
+beyond the loss limits waits for a member.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ async def cards_of(session: AsyncSession, seller_id: int, body: Mapping[str, Any
 async def carry_out(
     session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
 ) -> tuple[int | None, str]:
-    """Carry out the action; return the lot's id, if it is one lot, and a sentence. Raises what the
-    operations raise.
+    """Carry out the action. Return the lot's id, if the action is about one lot, and a sentence.
+    Raises what the operations raise.
     """
     match body["op"]:
         case "add":

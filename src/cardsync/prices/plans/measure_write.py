@@ -1,9 +1,8 @@
-"""Weighs a write of prices: the cards that it can touch are priced before and after it, and what
-was done before without a click is added.
+"""Measures a write of prices: the cards that it can affect are priced before and after it, and
+earlier moves without a member's click are added.
 
 The caller holds the seller's state row and a savepoint: rules, pins and prices do not change
-meanwhile, and the write can be taken back. The cards of a large shop are priced by a process beside
-the web process.
+meanwhile, and the write can be rolled back. A separate process prices the cards of a large shop.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ async def weigh(
     do: Do[T],
     now: datetime,
 ) -> Weighed[T]:
-    """Do the write and weigh it. Raises what the write raises."""
+    """Do the write and measure it. Raises the errors of the write."""
     seller_id, budget = account.seller_id, account.loss_budget
     whole = await shop_value(session, seller_id)
     moved = await _own_moves(session, seller_id, actions)
@@ -87,10 +86,11 @@ async def weigh(
     if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
         moved = await scales.moves(None)
     by_rules = moved is None
-    # A promotion that the write ends still counts before it, so that its end is no move of its own.
+    # A promotion that the write ends still counts in the prices before the write, so that its end
+    # is not a separate move.
     past = await past_moves(session, seller_id, now, "rules" if by_rules else "targets")
     if any(own.type == "pricing.reprice" for own in actions.own):
-        # A run carries out changes that were counted when they were written.
+        # A run applies changes that were counted when they were written.
         past = past.clear()
     result = await do()
     await session.flush()
@@ -109,12 +109,12 @@ async def weigh(
 
 
 class _Scales(Protocol):
-    """Compares the prices before a write, which is not done yet when these are made, with others."""
+    """Compares the prices before a write with others. It is made before the write is done."""
 
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
-        """Return the moves to the prices after the write: by its run, and by each changed sale as
-        if it ran alone. Without `then`, the moves from the stored targets to the targets of the
-        rules.
+        """Return the moves to the prices after the write: by the run `then`, and by each changed
+        sale as if it ran alone. Without `then`, return the moves from the stored targets to the
+        targets of the rules.
         """
 
 
@@ -135,7 +135,9 @@ async def _scales(
 
 @dataclass(frozen=True)
 class _Beside:
-    """Reads beside the transaction, whose changes it does not see: they are in the run."""
+    """Reads outside the transaction. It does not see the transaction's changes, so the run holds
+    them.
+    """
 
     heavy: HeavyWork
     caller: Caller
@@ -158,10 +160,10 @@ async def moves_beside(
     then: Run | None,
     changed: Sequence[Sale],
 ) -> pl.DataFrame:
-    """Return the moves of a write that is not committed, a heavy read."""
+    """Return the moves of a write that is not committed. This is a heavy read."""
     seconds, seller_id = settings.read_seconds, caller.seller_id
     async with database.bounded(seller_id, seconds, snapshot=True) as session:
-        # This process has the memory for the cards of most shops at once.
+        # This process has enough memory for all cards of most shops.
         parts = await parts_of(session, seller_id, reach, PART_BESIDE, live.now)
         here = await _Here.made(session, seller_id, live, parts, in_run=True)
         return await here.moves(then, changed)
@@ -169,8 +171,8 @@ async def moves_beside(
 
 @dataclass(frozen=True)
 class _Here:
-    """Reads in the write's own transaction, a part of the cards after the other. Cards that fit
-    into one part are read once, and only their rules again.
+    """Reads in the write's own transaction, one part of the cards at a time. Cards that fit into
+    one part are read once; after the write only their rules are read again.
     """
 
     session: AsyncSession
@@ -179,7 +181,7 @@ class _Here:
     parts: Sequence[Reach]
     before: Sequence[pl.DataFrame]
     seen: Stock | None
-    # The run has all that is written.
+    # The run holds every change of the write.
     in_run: bool
 
     @classmethod
@@ -217,7 +219,8 @@ class _Here:
         stock = await read(None if part.anew else self.seen)
         after = await priced(stock)
         for sale in changed:
-            # A sale that begins later, or behind another one, is judged as if it ran alone.
+            # A sale that begins later, or has a lower priority than another, is judged as if it ran
+            # alone.
             alone = replace(sale, starts_at=min(sale.starts_at, self.now))
             after = _lower_worst(after, await priced(await read(stock, [alone])))
         return moved(before, after, SIDES)
@@ -238,7 +241,7 @@ async def _own_moves(
     actions: Actions,
 ) -> pl.DataFrame | None:
     """Return the moves of a write that no rule prices: a rollback restores earlier prices, and a
-    listing of more copies has its own price. None for every other write.
+    listing of more copies has its own price. Return None for every other write.
     """
     for change in actions.own:
         moved = None

@@ -42,20 +42,21 @@ class AgentPlan(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     plan_key: Mapped[str | None] = mapped_column(Text)
-    # The digest of the body: the same key with another body is refused.
+    # The digest of the body. A request with the same key and another body is refused.
     body_sha256: Mapped[str] = mapped_column(Text)
     actor: Mapped[str] = mapped_column(Text)
     status: Mapped[Outcome] = mapped_column(Text)
     risk: Mapped[str | None] = mapped_column(Text)
     actions: Mapped[list[Any]] = mapped_column(JSONB)
-    # The state of the named things when the plan was judged, and the size of the change.
+    # The state of the named rules, pins and lists when the plan was judged, and the size of the
+    # change.
     basis: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     size: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     results: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
-    # The cards that it moves furthest (`shown.CardMove`).
+    # The cards that the plan moves furthest (`shown.CardMove`).
     cards: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     drift: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
-    # A click names the revision that the member saw.
+    # A member's click names the revision that the member saw.
     revision: Mapped[int] = mapped_column(Integer, server_default="1")
     limit_name: Mapped[str | None] = mapped_column(Text)
     error: Mapped[str | None] = mapped_column(Text)
@@ -69,7 +70,7 @@ class AgentPlan(Base):
 
 
 class PlanPermission(Base):
-    """A mode that the owner set; where there is no row, the credential's default holds."""
+    """A mode that the owner set. Without a row, the credential's default applies."""
 
     __tablename__ = "plan_permission"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

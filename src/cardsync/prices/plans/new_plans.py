@@ -1,8 +1,8 @@
-"""Judges and keeps a proposed plan, for POST /api/v1/agent/plans. It is applied at once only where
-the permission modes and the limits allow it.
+"""Judges and stores a proposed plan, for POST /api/v1/agent/plans. The plan is applied immediately
+only if the permission modes and the limits allow it.
 
-Plans of a seller go one at a time, under the lock of the seller's state row, so that a plan_key is
-used once and the falls of an hour add up.
+Plans of a seller are handled one at a time, under the lock of the seller's state row, so that a
+plan_key is used once and the price cuts of an hour add up.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.permissions import who_plans
 from cardsync.prices.plans.try_plan import Judged, judge, tried
 
-# A plan that a limit refuses takes a click, too.
+# A plan that a limit refuses also needs a click.
 _OUTCOME: Final[Mapping[Answer, Outcome]] = {
     "apply": "applied",
     "ask": "pending_review",
@@ -59,7 +59,7 @@ class PlanRequest(NamedTuple):
 class PlanFields(msgspec.Struct):
     plan_key: Annotated[str, msgspec.Meta(max_length=PLAN_KEY_CHARACTERS)] | None = None
     dry_run: bool | None = None
-    # Read by themselves: their refusals name each change.
+    # The actions are read separately, because their refusals name each change.
     actions: Annotated[Any, Like(PlanActions, needed=True)] = None
 
 
@@ -103,8 +103,8 @@ async def propose_write(
     cards: list[dict[str, Any]],
     now: datetime,
 ) -> AgentPlan:
-    """Keep a write outside plans that goes beyond a limit as a plan that waits for a member; the
-    same write again waits as the same plan. It was weighed, and taken back.
+    """Store a write outside plans that exceeds a limit as a plan that waits for a member. A
+    repeated write waits as the same plan. The caller has measured the write and rolled it back.
     """
     plan = _new_plan(caller, settings, given, now)
     earlier = await session.scalar(
@@ -139,8 +139,8 @@ async def propose(
     now: datetime,
 ) -> AgentPlan:
     """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions,
-    ConfirmationNeeded (a member's large plan without `confirm`), and what the operations raise;
-    then nothing is kept, the plan neither.
+    ConfirmationNeeded (a member's large plan without `confirm`), and the errors of the operations.
+    After an error nothing is stored, not even the plan.
     """
     caller.must_be_owner()
     asked = read_plan(body)
@@ -183,7 +183,7 @@ async def propose(
 async def count_applied(
     session: AsyncSession, caller: Caller, judged: Judged, now: datetime
 ) -> None:
-    """Count an applied plan against the loss limits; a member's plan cancels earlier moves."""
+    """Count an applied plan against the loss limits. A member's plan cancels earlier moves."""
     if judged.moved is None or caller.identity.own_script:
         return
     if caller.member_id is None:
@@ -193,7 +193,9 @@ async def count_applied(
 
 
 async def _of_key(session: AsyncSession, seller_id: int, asked: PlanRequest) -> AgentPlan | None:
-    """Return the plan that the key already made. Raises InvalidPayload for another body."""
+    """Return the plan that a request with this key has made. Raises InvalidPayload if its body
+    differed.
+    """
     statement = select(AgentPlan).where(
         AgentPlan.seller_id == seller_id, AgentPlan.plan_key == asked.plan_key
     )

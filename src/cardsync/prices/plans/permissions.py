@@ -1,5 +1,6 @@
 """Reads and changes the owner's permission modes: one for each credential and kind of action. The
-grant of an assistant has the modes of tokens, but for those that the owner sets for it alone.
+grant of an assistant has the modes of tokens, except for the modes that the owner sets for this
+grant.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _UNSET = """
 
 
 async def permissions_of(session: AsyncSession, seller_id: int) -> Permissions:
-    """Return the modes in force of every credential and kind of action."""
+    """Return the current modes of every credential and kind of action."""
     found: Permissions = {
         credential: dict.fromkeys(ACTION_TYPES, mode) for credential, mode in DEFAULTS.items()
     }
@@ -54,7 +55,8 @@ async def who_plans(session: AsyncSession, caller: Caller, kinds: Iterable[Actio
     if caller.identity.grant_id is not None:
         modes |= await grant_modes(session, caller.seller_id, caller.identity.grant_id)
     own = caller.identity.own_script
-    # A plan of an own script waits where the owner wants to see everything, whatever the risk.
+    # A plan of the seller's own script waits, whatever its risk, if the owner wants to see every
+    # plan.
     return By(
         credential,
         {kind: modes[kind] for kind in sorted(kinds) if kind in modes},
@@ -68,8 +70,8 @@ async def grant_modes(
     seller_id: int,
     grant_id: int,
 ) -> dict[ActionType, Mode]:
-    """Return the modes that the owner set for this grant alone. They hold for its single writes
-    as they do for its plans.
+    """Return the modes that the owner set for this grant. They apply to its single writes and to
+    its plans.
     """
     rows = await session.execute(
         select(PlanPermission.action_type, PlanPermission.mode).where(
@@ -85,9 +87,9 @@ async def grant_modes(
 
 
 async def who_writes(session: AsyncSession, caller: Caller, kind: ActionType) -> By:
-    """Return the caller with the mode that the owner set for single writes of its grant; there is
-    none where the loss limits alone hold. Raises RefusedByGrant where the owner does not let it, or
-    any token.
+    """Return the caller with the mode that the owner set for single writes of its grant. Without a
+    mode, only the loss limits apply. Raises RefusedByGrant if the owner denies such writes to this
+    grant or to all tokens.
     """
     by, grant_id = By(credential_of(caller)), caller.identity.grant_id
     if grant_id is None:
@@ -113,7 +115,7 @@ async def change_grant(
     modes: Mapping[ActionType, Mode | None],
     now: datetime,
 ) -> dict[ActionType, Mode]:
-    """Set the modes of a grant of this seller; None gives it that of tokens again."""
+    """Set the modes of a grant of this seller. The mode None restores the mode of tokens."""
     caller.must_be_owner()
     before = await grant_modes(session, caller.seller_id, grant_id)
     for action_type, mode in sorted(modes.items()):
@@ -154,7 +156,9 @@ async def change(
     body: Mapping[str, Any],
     now: datetime,
 ) -> Permissions:
-    """Set the modes that the body names; the others stay. Raises InvalidPayload."""
+    """Set the modes that the body names, and leave the other modes unchanged. Raises
+    InvalidPayload.
+    """
     caller.must_be_owner()
     wanted = sorted(_read(body))
     for credential, action_type, mode in wanted:

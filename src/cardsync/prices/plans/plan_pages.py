@@ -1,6 +1,5 @@
-"""The page of a plan: what an assistant wants to do, how large that is, and two buttons.
-
-They are forms without scripts, and call the same operations as the JSON routes.
+"""The page of a plan: the proposed actions, the size of the change, and two buttons. The buttons
+are forms without scripts, and call the same operations as the JSON routes.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ async def decide_on_plan(
 
 
 def _refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
-    """After the sign-in the member comes back to the plan."""
+    """After the sign-in the member is sent back to the plan."""
     if isinstance(exc, errors.Unauthorized):
         return go(f"/sign-in?then={request.url.path}")
     return refused(request, exc)

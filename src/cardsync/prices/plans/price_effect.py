@@ -1,8 +1,9 @@
 """Computes a plan's effect on prices: the live rules and pins price the cards that it can touch
 before and after its actions, and the two results are compared.
 
-Cards are read by the same reading that previews and runs use; for the second side their rule, sale
-and pin suffice. Pauses and empty stock do not hide a change: paused cards are sold tomorrow.
+Cards are read by the functions that previews and runs use. For the prices after the actions, only
+the rule, sale and pin of each card are read again. Pauses and empty stock do not hide a change,
+because such cards may be for sale again tomorrow.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ from cardsync.prices.plans.actions import Actions, OwnChange, RuleChange
 from cardsync.prices.plans.asked_data import asked_by, asked_of
 from cardsync.prices.standing import decided_of, with_decided
 
-# A cent more or less on a cheap card is no leap, as for the run's breaker.
+# A move of a cent on a cheap card does not count as a leap, as in the run's breaker.
 _LEAP = 2_500
-# The most cards that are read and priced at a time, in a web process and beside it.
+# The maximum number of cards that are read and priced at a time, in a web process and in a separate
+# process.
 PART, PART_BESIDE = 50_000, 300_000
 _FITS = """
     SELECT NOT EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND {where} OFFSET :most)
@@ -68,9 +70,9 @@ _SHOP_VALUE = """
 
 @dataclass(frozen=True)
 class Reach:
-    """A condition over `card c` with its values: no other card's price can change. `card_ids` names
-    the cards; `anew` is true where the write changes the cards themselves, which must then be read
-    again.
+    """The cards whose prices can change, as a condition over `card c` with its values. `card_ids`
+    names the cards. `anew` is true if the write changes the cards themselves, which must then be
+    read again.
     """
 
     where: str
@@ -85,9 +87,9 @@ async def reach_of(
     run: Run,
     actions: Actions,
 ) -> Reach | None:
-    """Return the cards whose prices the plan can change; None where there can be none."""
+    """Return the cards whose prices the plan can change, or None if it can change no price."""
     if any(own.type in ("pricing.rollback", "quick_add.publish") for own in actions.own):
-        # Their moves are read by themselves (`measure_write.py`).
+        # The moves of these writes are read separately (`measure_write.py`).
         return Reach("false", {})
     queries = _queries(run, actions)
     if queries is None:
@@ -103,15 +105,16 @@ async def reach_of(
     conditions = [condition_of(one, bound, f"w{place}") for place, one in enumerate(found)]
     parts = [f"({ON_SALE} AND ({' OR '.join(conditions)}))"] if conditions else []
     if named:
-        # A pin waits for a card that is gone, so the card is looked at all the same.
+        # A pin of a card that is gone applies once the card is back, so the card is read in any
+        # case.
         parts.append("(c.contribution IS NULL AND c.marketplace_id = ANY (:plan_cards))")
         bound["plan_cards"] = sorted({*named})
     return Reach(f"({' OR '.join(parts)})", bound)
 
 
 def _queries(run: Run, actions: Actions) -> list[str] | None:
-    """Return the queries of the rules that the plan changes, as they are and as they would be;
-    None means every card.
+    """Return the queries of the rules that the plan changes, before and after the change. None
+    means every card.
     """
     of_rules = {rule.id: rule.query for rule in run.rules}
     of_sales = {sale.id: sale.query for sale in run.sales}
@@ -151,7 +154,7 @@ def _queries_of_sale(change: OwnChange, of_sales: Mapping[int, str]) -> list[str
 
 
 def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
-    """Return the query that the rule has and the one that it would have."""
+    """Return the rule's queries before and after the change."""
     found = []
     if change.rule_id in of_rules:
         found.append(of_rules[change.rule_id])
@@ -164,8 +167,8 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
 async def parts_of(
     session: AsyncSession, seller_id: int, reach: Reach, most: int, now: datetime
 ) -> list[Reach]:
-    """Return the reach in parts of limited size, so that a large shop's cards are never in memory
-    together; a small shop has one part.
+    """Return the reach in parts of limited size, so that a large shop's cards are never all in
+    memory. A small shop has one part.
     """
     values = {"seller": seller_id, "most": most, "now": now, **reach.values}
     if await session.scalar(text(_FITS.format(where=reach.where)), values):
@@ -188,10 +191,10 @@ async def read_cards(
     run: Run | None = None,
     in_run: bool = False,
 ) -> Stock:
-    """Read the cards for the live rules and pins, or for a run by others. For cards that were
-    `seen` before the plan's actions only the rule, the sale and the pin are read again, and not
-    even those where all that differs is `in_run`, and the same queries decide. `sales` replace the
-    run's.
+    """Read the cards for the live rules and pins, or for a run of other rules. For cards that were
+    `seen` before the plan's actions, only the rule, the sale and the pin are read again. Nothing is
+    read again if the run holds every change (`in_run`) and the same queries decide. `sales` replace
+    the run's.
     """
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = run or await run_of(session, account, now)
@@ -226,7 +229,7 @@ async def read_cards(
 
 
 def _selects(chosen: Choices) -> tuple[Any, ...]:
-    """Return all that decides a card's rule, sale, guards and pin."""
+    """Return the inputs that decide a card's rule, sale, guards and pin."""
     run = chosen.run
     return chosen.rules, chosen.sales, chosen.guards, run.reviewed, run.costed
 
@@ -238,8 +241,8 @@ def _needs(run: Run) -> set[str]:
 
 
 async def priced(stock: Stock) -> pl.DataFrame:
-    """Return the cards' prices by rules and pins: `today`, and `worst` after all caps and stale
-    cuts have taken effect; `asked` is the last target.
+    """Return the cards' prices by rules and pins: `today` is the price now, `worst` the price after
+    all caps and stale cuts have taken effect, and `asked` the last target.
     """
     return await asyncio.to_thread(_priced, stock)
 
@@ -258,7 +261,9 @@ def _priced(stock: Stock) -> pl.DataFrame:
 
 
 def _moving(cards: pl.DataFrame, run: Run) -> pl.Series:
-    """Return whether a card's rule or a guard may ask it for another price at worst than today."""
+    """Return for each card whether its rule or a guard may give it different `worst` and `today`
+    prices.
+    """
     rules = run.rules
     if not run.reviewed:
         rules = [replace(rule, review=ReviewLimits()) for rule in rules]
@@ -272,12 +277,16 @@ def _asked(cards: pl.DataFrame, run: Run) -> pl.Series:
 
 
 def in_stock(cards: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards with a copy each at least, for a card that is gone is sold tomorrow."""
+    """Return the cards with at least one copy each, because a card that is gone may be sold again
+    tomorrow.
+    """
     return cards.with_columns(quantity=pl.max_horizontal("quantity", 1))
 
 
 def at_worst(rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules without caps, reviews and hold-outs, with every stale cut at its deepest."""
+    """Return the rules without caps, reviews and hold-outs, and with every stale cut at its
+    largest.
+    """
     return [
         replace(
             rule,
@@ -308,8 +317,8 @@ def size_of(
     cap_bp: int,
     shop: ShopValue,
 ) -> Size:
-    """Return the size of the change; `moved` is summed. The shop's value before it has the moved
-    cards at the prices that the change is measured from. Pure.
+    """Return the size of the change. `moved` is summed. The shop's value before the change values
+    the moved cards at the prices from which the change is measured. Pure.
     """
     if moved is None:
         return Size(cap_bp=cap_bp, shop_value=shop.listed)
@@ -320,7 +329,7 @@ def size_of(
         pl.min_horizontal("today_after", "worst_after") * MARKET_PARTS < pl.col("market")
     )
     copies = pl.col("quantity").cast(pl.Int128)
-    # A card without a price has nothing that could move by a part of it.
+    # A card without a price has no price of which a move could be a fraction.
     known = pl.col("today") > 0
     asked, before, after, worst_before, worst_after = worth(
         moved, "asked", "today", "today_after", "worst", "worst_after"
@@ -364,14 +373,16 @@ def _leaps(side: str, cap_bp: int) -> pl.Expr:
 
 
 def _fall_bp(side: str) -> pl.Expr:
-    """Return by how much a card falls in this change alone, in basis points, rounded up."""
+    """Return the fall of a card's price by this change alone, in basis points, rounded up."""
     price = pl.col(side)
     fall = (price - pl.col(f"{side}_after")) * WHOLE_BP
     return pl.when(price > 0).then(-(-fall // price)).otherwise(0).fill_null(0)
 
 
 def _share(part: int, whole: int) -> int:
-    """Return the part in basis points, rounded up, so that a move beyond a limit is never at it."""
+    """Return the part in basis points, rounded up, so that a move beyond a limit never equals the
+    limit.
+    """
     return -(-part * WHOLE_BP // whole) if whole else 0
 
 

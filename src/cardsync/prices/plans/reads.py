@@ -1,5 +1,5 @@
-"""Reads one plan by its id, or a page of them, newest first. A plan whose time has passed reads as
-`expired`.
+"""Reads one plan by its id, or a page of them, newest first. A plan whose time has passed has the
+status `expired`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan
 
 
 async def shown(session: AsyncSession, plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
-    """Return the plan with its outcome: a rollback that was approved goes on by itself."""
+    """Return the plan with its outcome. An approved rollback continues after the plan is applied,
+    so its state is read here.
+    """
     body = plan_body(plan, origin, now)
     for result in body.results:
         if result.type == "pricing.rollback" and result.id is not None:
-            # One that was deleted as old data has only its request's sentence.
+            # A rollback that was deleted as old data has only its request's sentence.
             with suppress(errors.NotFound):
                 result.summary = words.describe_rollback(
                     await rollback_of(session, plan.seller_id, result.id)

@@ -1,4 +1,6 @@
-"""Requests a rollback of one scope, within the loss limits, and returns the cards that go back."""
+"""Requests a rollback of one scope, within the loss limits, and returns the cards whose earlier
+prices it restores.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ async def ask_for(
     *,
     dry_run: bool,
 ) -> RequestedRollback:
-    """A repeated request returns the same rollback. One by a key or a token has loss limits again;
-    a member has seen the diff.
+    """A repeated request returns the same rollback. The loss limits apply to a request by a key or
+    a token. A member has seen the diff.
 
     Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen, NeedsReview.
     """

@@ -20,7 +20,7 @@ async def provide_writer(
     settings: Settings,
     confirm: bool = False,
 ) -> Writer:
-    """Return the writer of a request; `confirm` is in the address or in the body."""
+    """Return the writer of a request; `confirm` is read from the query string or from the body."""
     return Writer(session, caller, settings, clock.now(), confirm)
 
 
@@ -29,7 +29,7 @@ async def provide_plain_writer(
     caller: Caller,
     settings: Settings,
 ) -> Writer:
-    """Return the writer of a request that is never asked to confirm."""
+    """Return the writer of a request that never needs a confirmation."""
     return Writer(session, caller, settings, clock.now())
 
 

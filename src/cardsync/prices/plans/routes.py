@@ -210,7 +210,7 @@ async def change_permissions(
     return msgspec.convert(changed, PlanPermissions)
 
 
-# A plan waits for other writers, and reads the cards of searches.
+# Creating a plan waits for other writers, and reads the cards of searches.
 BOUNDED = {"session": Provide(provide_bounded_session)}
 router = Router(
     path="",

@@ -121,12 +121,12 @@ def status_of(plan: AgentPlan, now: datetime) -> Outcome:
 
 
 def http_status(plan: AgentPlan, now: datetime) -> int:
-    """Return 201 for what was made, and 200 for refusals."""
+    """Return 201 for a created or applied plan, and 200 for refusals."""
     return 201 if status_of(plan, now) in _MADE else 200
 
 
 def listed_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
-    """Return a plan of a list, with few of its cards."""
+    """Return a plan as a list shows it, with a few of its cards."""
     body = plan_body(plan, origin, now)
     body.cards = body.cards[:PLAN_CARDS_LISTED]
     return body

@@ -90,7 +90,9 @@ async def tried(
     now: datetime,
     settings: Settings,
 ) -> list[ChangeDone]:
-    """Return the results of the actions in a trial: nothing stays, and nothing is priced."""
+    """Carry out the actions in a trial, and return their results. Nothing is stored, and nothing is
+    priced.
+    """
     savepoint = await session.begin_nested()
     try:
         return _not_made(await carry_out(session, caller, actions, now, settings))
@@ -99,7 +101,7 @@ async def tried(
 
 
 def _not_made(results: list[ChangeDone]) -> list[ChangeDone]:
-    """Return the results without the ids of new things, which differ when the plan is applied."""
+    """Return the results without the ids of new objects, which differ when the plan is applied."""
     making = ("create", "request", "start")
     return [done._replace(id=None) if done.op in making else done for done in results]
 

@@ -1,6 +1,6 @@
 """Writes the request of a route or a page as an action of a plan, in JSON. Pure.
 
-`carry_out.py` does the same when a member confirms it.
+`carry_out.py` carries out the same action when a member confirms the plan.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def pins_of(op: Literal["pin", "unpin"], selection: Selection) -> Action:
 
 
 def list_edit(op: str, selection: Selection | None = None, **named: Any) -> Action:
-    """`named` are the list's `id`, and its `name` where it gets one."""
+    """`named` has the list's `id`, and its `name` if the request sets one."""
     given = {} if selection is None else msgspec.to_builtins(selection)
-    # `selected_ids` narrow even if they are null.
+    # `selected_ids` restrict the selection even if they are null.
     picked = {n: value for n, value in given.items() if value is not None or n == "selected_ids"}
     return {"type": "lists.change_set", op: [{**named, **picked}]}

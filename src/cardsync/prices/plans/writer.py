@@ -1,9 +1,10 @@
-"""Does a write of prices that a route or a page asks for, if the caller may.
+"""Does a write of prices for a route or a page, if the caller may.
 
 A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
-plan that waits for a member. So does a write of a grant whose owner wants to be asked. A member who
-is signed in confirms a write that takes a card down by more than half or the shop by more than a
-fifth, and a large promotion. The agent's own routes do not use this.
+plan that waits for a member. A write by a grant also becomes a waiting plan if the owner wants to
+confirm the grant's writes. A signed-in member must confirm a write that lowers a card's price by
+more than half or the shop's value by more than a fifth, and a large promotion. The agent's own
+routes do not use this.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 
 
 class Waiting(NamedTuple):
-    """A thing that waits for a member already, with the page on which it is decided."""
+    """An object that already waits for a member, with the page on which the member decides it."""
 
     id: int
     page: str
     reach: Reach = Reach(ON_SALE, {})
-    # It sets the prices of the present rules, as a run does.
+    # True if the write only sets the prices of the current rules, as a run does.
     by_rules: bool = False
 
 
 class Writer(NamedTuple):
-    """A caller who writes prices, with the transaction and the moment of the write. `confirmed`
-    says that a member has seen the figures of a large change.
+    """A caller who writes prices, with the transaction and the moment of the write. `confirmed` is
+    true if a member has seen the figures of a large change.
     """
 
     session: AsyncSession
@@ -62,7 +63,7 @@ class Writer(NamedTuple):
     confirmed: bool = False
 
     def confirmed_by(self, body: Mapping[str, Any]) -> Writer:
-        """Return the writer as the body's `confirm` says."""
+        """Return the writer, as confirmed if the body's `confirm` is true."""
         return self._replace(confirmed=True) if body.get("confirm") is True else self
 
 
@@ -73,8 +74,8 @@ def _lasts(result: Any) -> str | None:
 async def _by(
     writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool
 ) -> tuple[By, bool]:
-    """Return the caller as `decide` asks it, and whether a member's moves are subtracted from the
-    counted ones.
+    """Return the caller in the form that `decide` takes, and whether a member's moves are
+    subtracted from the counted moves.
     """
     session, caller, settings, now, confirmed = writer
     by_member = caller.member_id is not None
@@ -98,11 +99,12 @@ async def write(
     *,
     weighed: bool = True,
 ) -> T:
-    """Do a write of prices; `action` says it as an action of a plan. `source_of` returns the source
-    of the result's moves, with which they end (`loss/moves.py`); None where nothing changed. A
-    write that is not `weighed` has no limits, though an owner may want to confirm it.
+    """Do a write of prices; `action` is the write as an action of a plan. `source_of` returns the
+    source of the result's moves (`loss/moves.py`), or None if nothing changed; when the source
+    ends, its moves end. A write that is not `weighed` has no limits, but an owner may want to
+    confirm it.
 
-    Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
+    Raises NeedsReview (a plan was stored), ConfirmationNeeded, and the errors of `do`.
     """
     session, caller, _, now, _ = writer
     by_member = caller.member_id is not None
@@ -154,9 +156,8 @@ async def write_beside(
     action: Mapping[str, Any] | Waiting,
     do: Callable[[], Awaitable[T]],
 ) -> T:
-    """Do a write of data that is no price; where a rule asks them, it is one for a key or a token.
-
-    Raises NeedsReview, and what `do` raises.
+    """Do a write of other data than prices. If a rule uses the data and the caller is a key or a
+    token, the write is handled as a write of prices. Raises NeedsReview, and the errors of `do`.
     """
     session, caller, _, now, _ = writer
     if caller.member_id is not None:
@@ -185,7 +186,7 @@ async def _meant(
     live: Run,
     action: Mapping[str, Any] | Waiting,
 ) -> tuple[Actions, Reach] | None:
-    """Return the write as actions of a plan, and the cards that it reaches; None if it reaches
+    """Return the write as actions of a plan, and the cards that it affects; None if it affects
     none.
     """
     if isinstance(action, Waiting):
@@ -193,7 +194,7 @@ async def _meant(
     try:
         actions = kept_actions([action])
     except errors.InvalidPayload:
-        # The write itself refuses or does nothing; its effect is weighed in any case.
+        # The write itself is refused or changes nothing; its effect is measured in any case.
         return _NOTHING, Reach(ON_SALE, {})
     reach = await reach_of(session, seller_id, live, actions)
     return None if reach is None else (actions, reach)
@@ -206,14 +207,16 @@ async def _kept_for_review(
     size: Size,
     cards: list[dict[str, Any]],
 ) -> errors.NeedsReview:
-    """Keep the write as a plan, unless it is of a thing that waits already. Return the refusal."""
+    """Store the write as a plan, unless it is about an object that already waits. Return the
+    refusal.
+    """
     session, caller, settings, now, _ = writer
     if isinstance(action, Waiting):
         proposal, page = action.id, action.page
     else:
         plan = await propose_write(session, caller, settings, [dict(action)], size, cards, now)
         proposal, page = plan.id, f"/plans/{plan.id}"
-    # The plan stays though the request is refused.
+    # The plan is committed although the request is refused.
     await session.commit()
     return errors.NeedsReview(
         verdict.error or "",
@@ -227,7 +230,9 @@ async def _kept_for_review(
 
 
 def records(action: Mapping[str, Any] | Waiting) -> bool:
-    """Return whether the write moves prices: a run only sets the prices of the present rules."""
+    """Return whether the write counts as a move of prices. A run only sets the current rules'
+    prices, so it does not count.
+    """
     if isinstance(action, Waiting):
         return not action.by_rules
     return bool(action["type"] != "pricing.reprice")

@@ -42,7 +42,7 @@ from cardsync.stock.quick_add import publish_drafts as listings
 from cardsync.stock.quick_add.models import QuickAdd
 
 T = TypeVar("T")
-# Time for which a key may roll back the newest run, however large its moves.
+# Time for which a key may roll back the newest run, whatever the size of its moves.
 _RECENT: Final = timedelta(days=1)
 Body = Mapping[str, Any]
 _COSTS: Final[frozenset[Data]] = frozenset({"costs"})
@@ -61,7 +61,7 @@ async def change_rule(
     reason: str | None = None,
     shown: Body | None = None,
 ) -> rule_sets.Saved:
-    """Change a rule; with `shown`, only if it still is as it was shown."""
+    """Change a rule; with `shown`, only if the rule still equals `shown`."""
     session, caller, _, now, _ = writer
     do = partial(rule_sets.change, session, caller, rule_id, body, now, reason)
     if shown is not None:
@@ -81,7 +81,7 @@ async def reorder_rules(
     reason: str | None = None,
     shown: Sequence[int] | None = None,
 ) -> list[PricingRule]:
-    """Reorder the rules; with `shown`, only if they are still in that order."""
+    """Reorder the rules; with `shown`, only if their order still equals `shown`."""
     session, caller, _, now, _ = writer
     do = partial(rule_sets.reorder, session, caller, ids, now, reason)
     if shown is not None:
@@ -120,7 +120,7 @@ async def change_settings(writer: Writer, body: Body) -> Account:
 
 
 async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: Body) -> None:
-    """Change settings that still are as they were shown."""
+    """Change settings that have not changed since they were shown."""
     session, caller, _, now, _ = writer
     do = partial(shown_changes.change_settings, session, caller, shown, body, now)
     await write(writer, actions.settings_update(body), do)
@@ -155,7 +155,7 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
 
 
 async def create_list(writer: Writer, name: Any) -> CardListBody:
-    """Make a list. It has no cards, but a query may select those that are not on it."""
+    """Make a list. A new list has no cards, but a query may select the cards that are not on it."""
     do = partial(seller_lists.create_list, writer.session, writer.caller, name, writer.now)
     return await write(writer, actions.list_edit("create", name=name), do)
 
@@ -227,18 +227,20 @@ async def restock(
 
 
 async def stock_offer(writer: Writer, offer_id: int, do: Callable[[], Awaitable[T]]) -> T:
-    """`do` takes an offer into stock, which adds lots."""
+    """Add an offer's cards to the stock by `do`, which adds lots."""
     waiting = Waiting(offer_id, f"/buying/offers/{offer_id}")
     return await write_beside(writer, _COSTS, waiting, do)
 
 
 def _seen(writer: Writer) -> Writer:
-    """A member has seen the prices that this asks for."""
+    """Return the writer as confirmed, because a member has seen the requested prices."""
     return writer._replace(confirmed=True)
 
 
 async def reprice(writer: Writer) -> int:
-    """Start a run. It sets the prices that the next sync would set anyway, so it is not weighed."""
+    """Start a run. The run sets the prices that the next sync would set anyway, so it is not
+    measured.
+    """
     do = partial(runs.request, writer.session, writer.caller, writer.now)
     action = {"type": "pricing.reprice", "op": "start"}
     return await write(_seen(writer), action, do, weighed=False)
@@ -266,7 +268,7 @@ async def cancel_rollback(
     rollback_id: int,
     now: datetime,
 ) -> PriceRollback:
-    """Raises what `rollbacks.cancel` raises, and RefusedByGrant. It moves no price."""
+    """Raises the errors of `rollbacks.cancel`, and RefusedByGrant. It moves no price."""
     await who_writes(session, caller, "pricing.change_set")
     return await rollbacks.cancel(session, caller, rollback_id, now)
 
@@ -284,7 +286,7 @@ async def decide_reviews(
     *,
     seen: bool = True,
 ) -> Decided:
-    """Decide prices; a member who has not seen them confirms a large change."""
+    """Decide price proposals. A member who has not seen the prices must confirm a large change."""
     numbers = [one.key for one in asked]
     reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
     session, caller, _, now, _ = writer
