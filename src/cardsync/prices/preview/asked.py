@@ -1,4 +1,4 @@
-"""The previews for web processes, each in its own snapshot: these functions may run in a process
+"""Makes previews for web processes, each in its own snapshot. These functions may run in a process
 for heavy work (`web/heavy_work.py`), so their arguments and results are pickled.
 """
 

@@ -1,6 +1,6 @@
-"""Backtests rules on stored days: the prices of each day, the sales beside them and a summary.
+"""Backtests rules on stored days: the prices of each day, the sales of these days and a summary.
 
-The backtest prices every stored snapshot of the span in turn, each after the one before
+The backtest prices the stored snapshots of the span in the order of time
 (`preview/simulated_shop.py`), and holds only one of them in memory. It writes nothing and reads one
 snapshot of the database, so it disturbs no run and needs no lease.
 """
@@ -63,7 +63,9 @@ class Findings:
     blocked: dict[str, int] = field(default_factory=dict)
 
     def add(self, at: datetime, effect: Effect) -> None:
-        """Add a snapshot: a day reports its last snapshot, and the changes of all its snapshots."""
+        """Add a snapshot. A day reports the stock of its last snapshot, and the changes of all its
+        snapshots.
+        """
         counted = effect.counts
         before, self.after = effect.worth
         if not self.snapshots:
@@ -93,7 +95,7 @@ async def backtest(
     since, until = _span(given, account.time_zone)
     live = await run_of(session, account, now)
     run = await asked(session, seller_id, given.rules, given.sales, live)
-    # A pause of today does not concern the past.
+    # A current pause of pricing does not affect the past.
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
     if len(kept) > BACKTEST_SNAPSHOTS:
@@ -161,7 +163,7 @@ async def _price_days(
     is_late: Callable[[], bool],
 ) -> None:
     seller_id, last = account.seller_id, kept[-1].at
-    # Pins and costs of today are taken for each day.
+    # The current pins and costs are used for every day.
     decided = await decided_of(session, seller_id, asked.now, reviewed=False, costed=asked.costed)
     decided = decided.drop("approved_price")
     await snapshots.gather(session, account, replace(asked, now=kept[0].at), last)
@@ -176,7 +178,7 @@ async def _price_days(
             )
         chosen, anew = await _choices_at(session, seller_id, asked, chosen, snapshot.at)
         if anew:
-            # The games of today's cards are taken for those of each day.
+            # The games of the current cards are used for every day.
             games = await games_with_rules(session, account, chosen)
         # A query that depends on the time may select other cards although nothing changed.
         after = None if anew or chosen.timed else kept[place - 1].at
@@ -212,8 +214,8 @@ async def _choices_at(
     earlier: Choices | None,
     at: datetime,
 ) -> tuple[Choices, bool]:
-    """Return which rule selects each card at a moment, and whether that was read anew: it is for
-    the first moment, and when a sale has begun or ended since the earlier one.
+    """Return which rule selects each card at a moment, and whether the selection was read again. It
+    is read for the first moment, and whenever a sale has begun or ended since the earlier moment.
     """
     run = replace(asked, now=at)
     if earlier is not None and earlier.run.active_sales == run.active_sales:

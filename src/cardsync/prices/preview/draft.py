@@ -31,7 +31,7 @@ from cardsync.prices.preview import preview
 from cardsync.prices.preview.schemas import MoveBin, Preview
 
 LARGEST: Final = 10
-# With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.
+# With more than FEW cards, a first preview may use a sample: one card in ONE_IN.
 FEW: Final = 40_000
 ONE_IN: Final = 16
 _MANY: Final = f"""
@@ -52,10 +52,11 @@ class DraftAsked(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`edited` says that the draft is not the saved rule, and `is_live` that this is a live one.
-    `shadowed_by` has the earlier rules that govern every card that the draft selects, in the
-    order of priority; `figures` is the preview of the cards. If `one_in` is above one, a sample
-    was priced, and all counts and values are that many times those of it.
+    """The preview of a draft. `edited` is true if the draft differs from the saved rule, and
+    `is_live` if the saved rule is live. `shadowed_by` has the earlier rules that govern every card
+    that the draft selects, in the order of priority; `figures` is the preview of the cards. If
+    `one_in` is above one, a sample was priced, and all counts and values are those of the sample
+    times `one_in`.
     """
 
     selects: int
@@ -124,7 +125,7 @@ async def preview_draft(
 
 
 def _held_by(draft: Rule, run: Run) -> pl.Expr:
-    """Return which cards the draft prices, or holds as a guard."""
+    """Return which cards the draft prices or, if it is a guard, limits."""
     if not draft.guard:
         return pl.col("rule_id") == draft.id
     bit = [guard.id for guard in run.guards].index(draft.id)
@@ -153,7 +154,9 @@ def _times(figures: Preview, one_in: int) -> Preview:
 
 
 def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:
-    """Return the live rules with the draft in its own place, which is the list's last. Pure."""
+    """Return the live rules with the draft as the last of the list. Its priority decides its order.
+    Pure.
+    """
     return [*(rule for rule in rules if rule.live and rule.id != draft.id), draft]
 
 
@@ -169,7 +172,7 @@ def read_draft(
     former = next((rule for rule in rules if rule.id == rule_id), None)
     if rule_id is not None and former is None:
         raise errors.NotFound(f"there is no rule {rule_id}")
-    # A new rule is placed where a posted one would be: directly before the default rule.
+    # A new rule has the place of a rule created by POST: directly before the default rule.
     base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
     try:
         values = rule_json.read_body(given, rule_json.RuleFields)

@@ -94,7 +94,9 @@ async def _ids(
     given: DraftOnCardsAsked,
     now: datetime,
 ) -> list[int]:
-    """Return the chosen cards' own ids, one more than are priced if there are more."""
+    """Return the chosen cards' own ids. If there are more cards than are priced, one more id is
+    returned.
+    """
     marketplace_id, search = given.marketplace_id, given.search
     if (marketplace_id is None) == (search is None):
         raise errors.InvalidPayload("give either marketplace_id or search")

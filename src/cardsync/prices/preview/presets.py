@@ -1,5 +1,5 @@
-"""Compares the presets on the seller's own cards: the preview of each, beside the seller's other
-rules.
+"""Compares the presets on the seller's own cards: each preset is previewed together with the
+seller's other rules.
 
 Nothing is written. The cards are read once, with the columns that any preset needs, and priced by
 each preset in turn, so the figures equal the preview's.
@@ -29,7 +29,9 @@ EXAMPLES: Final = 10
 
 
 async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetShown]:
-    """Preview every preset; the session is that of `preview.reading`. Raises OwnerRequired."""
+    """Preview every preset. The session is the one that `preview.reading` opens. Raises
+    OwnerRequired.
+    """
     caller.must_be_owner()
     rows = await all_rows(session, PricingRule, caller.seller_id)
     live = {row.preset for row in rows}
@@ -39,7 +41,7 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
         if row.preset is None and row.priority != DEFAULT_PRIORITY and row.state == "published"
     ]
     account, run = await live_run(session, caller.seller_id, now)
-    # They take the same cards, so they share an id: whichever is there, it governs the same.
+    # All presets select the same cards, so they share an id: every preset governs the same cards.
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
     every = replace(run, rules=[*own, *drafts.values()])
     read = await read_stock(session, account, every)
@@ -52,7 +54,7 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
 
 
 def _priced_by(read: Stock, draft: Rule) -> Stock:
-    """Return the cards as a run reads them whose one preset is this. Pure."""
+    """Return the cards as read by a run whose only preset is this draft. Pure."""
     run = read.run
     rules = [rule for rule in run.rules if rule.id != UNSAVED] + [draft]
     return replace(read, chosen=replace(read.chosen, run=replace(run, rules=rules)))

@@ -2,7 +2,8 @@
 moves.
 
 The preview reads everything in one snapshot and writes no price. It holds the lease while it reads,
-if the lease is free: during a run a snapshot is as good.
+if the lease is free. During a run it reads without the lease, because a snapshot is consistent
+anyway.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ async def reading(
     caller: Caller,
     settings: Settings,
 ) -> AsyncIterator[AsyncSession]:
-    """Open the snapshot that a preview is made from, and hold the lease while it is read. One that
-    has to wait for its turn holds no lease meanwhile.
+    """Open the snapshot from which a preview is made, and hold the lease while it is read. A
+    preview that waits for a free slot holds no lease meanwhile.
     """
     caller.must_be_owner()
     async with (
@@ -105,7 +106,7 @@ async def priced(
     given: PricesAsked,
     now: datetime,
 ) -> Effect:
-    """Return every card that the search leaves, priced by the given rules.
+    """Return every card that the search selects, priced by the given rules.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
@@ -174,7 +175,7 @@ async def figures(
         lambda: (
             _counts(effect),
             effect.moves().head(most).to_dicts(),
-            # The cards that would be asked for another price than the last run asked for.
+            # The cards whose target would differ from the last run's target.
             effect.moves("target_price", "target"),
         )
     )
@@ -218,7 +219,7 @@ def _counts(effect: Effect) -> dict[str, Any]:
     stays = held & ~pl.col("changed")
     target, was = pl.col("target"), current.fill_null(0)
     sums = out.select(
-        # A card without a price that waits for its first one has no target, so it is not unchanged.
+        # A card that waits for its first price has no target, so it does not count as unchanged.
         waiting=(pl.col("review").is_not_null() & current.is_not_null()).sum(),
         stays=stays.sum(),
         held_up=(held & (target > was)).sum(),
@@ -272,7 +273,7 @@ _CLOSING: Final = ("rounding", "holdout", "review", "change")
 
 
 def reason_of(row: Mapping[str, Any], run: Run) -> str:
-    """Return the sentence of the last step that moved the price, apart from the closing steps."""
+    """Return the sentence of the last step that moved the price, without the closing steps."""
     steps = [step for step in explain(row, run)[2:] if step["name"] not in _CLOSING]
     moved = [step for step in steps if step["input"] != step["output"]]
     return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."

@@ -1,5 +1,5 @@
-"""Previews one promotion while it is written: the cards that it selects, priced with it and
-without it, as if it were on now.
+"""Previews one promotion while it is edited: the cards that it selects, priced with and without the
+promotion, as if it were active now.
 
 Only the cards in stock that it selects are read. Nothing is written, and no lease is held.
 """
@@ -70,7 +70,8 @@ def read_sale(
     sales: list[Sale],
     now: datetime,
 ) -> Sale:
-    """Return the promotion that the body makes, or makes of a saved one. Pure.
+    """Return the promotion that the body creates, or the saved promotion with the body's changes.
+    Pure.
 
     Raises InvalidRule, NotFound.
     """
@@ -127,10 +128,10 @@ class Judged(msgspec.Struct):
 
 
 def judged(effect: Effect, sale: Sale) -> Judged:
-    """Return the promotion's effect on cards that were priced while it is on. Pure.
+    """Return the promotion's effect on cards that were priced with the promotion active. Pure.
 
-    A card gets the full discount if its price is at most the regular price less the cut, in whole
-    cents and up to its rule's ending.
+    A card gets the full discount if its price is at most the regular price less the cut. The
+    comparison is in whole cents, and allows for the rounding to the rule's ending.
     """
     live = effect.run.live
     endings = {rule.id: ENDING_CENTS[rule.rounding] for rule in live}

@@ -27,8 +27,8 @@ class Analysis:
 
 
 async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analysis:
-    """Analyse every rule, by priority; drafts and rules that are switched off select cards and
-    govern none, and so do guards.
+    """Analyse every rule, by priority. Drafts, disabled rules and guards select cards but govern
+    none.
     """
     caller.must_be_owner()
     seller_id = caller.seller_id
@@ -85,7 +85,7 @@ def _facts(
     *,
     live: bool,
 ) -> RuleFacts:
-    """Return a rule's facts; `earlier` holds the live rules before it, by priority."""
+    """Return a rule's facts; `earlier` holds the live rules before this rule, by priority."""
     shared: dict[int, int] = {}
     lost: dict[int, int] = {}
     selects = governs = 0
@@ -93,7 +93,7 @@ def _facts(
         if rule_id not in selecting:
             continue
         selects += count
-        # A rule that cannot be read takes the cards that no earlier rule governs.
+        # A rule with an unreadable query governs the cards that no earlier rule governs.
         first = next((id for id in earlier if id in selecting or id in broken), None)
         governs += count if first is None and live else 0
         if first is not None:

@@ -1,9 +1,9 @@
-"""Simulates a shop that other rules had priced, snapshot by snapshot, and returns the prices that
-it would have asked. Pure.
+"""Simulates a shop priced by other rules, snapshot by snapshot, and returns the prices that the
+shop would have asked. Pure.
 
-A card begins with the price that it really had. Once the rules have priced it, it has the price
-that they asked, so caps and `never_lower` bind on it day after day as they would have; a card that
-the rules leave alone has the price that it really had.
+A card starts with its real price. After the rules have priced the card, it keeps their price, so
+caps and `never_lower` limit the next days' prices as they would have in reality. A card that the
+rules do not price keeps its real price.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.engine.simulate import Effect, simulate
 
 _STALE: Final = ("listed_since", "last_sold_at", "last_moved_at")
-# The way back from a sale, which the seller accepted with it.
+# The price after a promotion's end, which the seller accepted together with the promotion.
 _BACK: Final = {"approved_price": pl.Int64(), "approved_at": TIME}
 _CARRIED: Final = ("asked", "day_start_price", "week_start_price", *_STALE, *_BACK)
 _STARTS: Final = {"day_start_price": day_start, "week_start_price": week_start}
@@ -30,7 +30,7 @@ CURRENT: Final = pl.coalesce("asked", "price")
 
 
 class Shop:
-    """The shop holds the cards as of the newest snapshot."""
+    """A simulated shop. It holds the cards as of the newest snapshot."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Shop:
         zone: str,
         past: pl.DataFrame | None = None,
     ) -> None:
-        """Take the cards' `past`, (id, listed_since, last_sold_at, last_moved_at), where a rule
-        needs it.
+        """Start with the cards. `past` has their (id, listed_since, last_sold_at, last_moved_at),
+        if a rule needs it.
         """
         self._zone = zone
         self._at = at
@@ -56,11 +56,12 @@ class Shop:
             *(pl.lit(None, dtype).alias(name) for name, dtype in _BACK.items()),
             asked=pl.lit(None, pl.Int64),
         )
-        # When each line was covered the last time, by its number; None means all lines.
+        # The time at which an upload last covered each line, by the line's number; None means all
+        # lines.
         self._covered: dict[int | None, datetime] = {}
 
     def advance(self, changed: pl.DataFrame, at: datetime) -> None:
-        """Go on to the next snapshot: its cards are new or differ from before."""
+        """Advance to the next snapshot, which holds the cards that are new or have changed."""
         begun = [
             name
             for name, start in _STARTS.items()
@@ -91,16 +92,16 @@ class Shop:
         self.cards = pl.concat([untouched, after.select(untouched.columns)])
 
     def covered(self, at: datetime, lines: Iterable[int] | None) -> None:
-        """Note that an upload covered every card of the lines, given by their numbers; None means
-        all lines.
+        """Record that an upload covered every card of the lines with these numbers; None means all
+        lines.
         """
         for line in (None,) if lines is None else lines:
             self._covered[line] = max(at, self._covered.get(line, at))
 
     @property
     def _seen_at(self) -> pl.Expr:
-        """Return when the market's prices of a card were seen, as a run of that time knew it
-        (`runs/cards_to_price.py`).
+        """Return when the market's prices of a card were last seen, from the data that a run of
+        that time had (`runs/cards_to_price.py`).
         """
         every = pl.lit(self._covered.get(None), TIME)
         by_line = {line: at for line, at in self._covered.items() if line is not None}
@@ -137,8 +138,8 @@ class Shop:
         """Price every card in stock by the run; the shop asks these prices from now on.
 
         `decided` has (marketplace_id, pin) and, where a rule needs it, `cost`. `games` has the
-        numbers of the lines that rules select cards of; None means all. `evidence` has the market
-        of `stocked`, row by row.
+        numbers of the product lines from which rules select cards; None means all. `evidence` has
+        the market of `stocked`, row by row.
         """
         stocked = self.stocked
         remembered = pl.col("approved_at") > pl.lit(run.now - REMEMBERED, TIME)

@@ -1,5 +1,5 @@
-"""Reads a seller's stored snapshots of a span, one after the other: the changes of each inventory
-upload.
+"""Reads a seller's stored snapshots of a span, one at a time. A snapshot holds the changes of one
+inventory upload.
 
 The module gathers the observations of the span once, in the order of time, into a temporary table
 of this transaction; each snapshot then reads its own part of them, and the same pass finds the rule
@@ -37,9 +37,9 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
 
 
 # The table holds each card's newest observation up to the first snapshot, with its prices when the
-# first periods began, and then every later observation.
-# `seen` says that an upload saw the card. An import of prices moved it otherwise: its time says
-# nothing of the market.
+# first periods began, and then every later observation. `seen` says that an upload saw the card.
+# Otherwise an import of prices moved the card, and the observation's time is no time of market
+# data.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
     SELECT *, observed_at IN (SELECT exported_at FROM upload
@@ -73,8 +73,8 @@ _INDEX: Final = ("CREATE INDEX ON gathered (observed_at)", "ANALYZE gathered")
 
 _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
 _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.name not in _OF_THEN]
-# The source has the cards as searches read them, with the values of that time. The target prices of
-# that time are not stored and count as absent.
+# The source has the cards in the form that searches read, with their values at that time. The
+# target prices of that time are not stored and count as absent.
 _SNAPSHOT: Final = f"""
     (SELECT c.id, c.marketplace_id,
             coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id,
@@ -106,8 +106,8 @@ _COLUMNS: Final = (
     "seen",
     "line",
 )
-# The lines that an upload covered are those that occurred in it. Older reports do not name them:
-# such an upload counts for the line that it was for, else for all.
+# An upload covered the product lines that occurred in it. Older reports do not name these lines:
+# such an upload counts for its own product line, or for all lines if it had none.
 _UPLOADS: Final = """
     FROM upload u LEFT JOIN LATERAL jsonb_array_elements_text(coalesce(
          u.report -> 'product_lines', to_jsonb(array_remove(ARRAY[u.product_line], NULL)))
@@ -154,7 +154,7 @@ async def stored(
     until: datetime,
     most: int,
 ) -> list[Snapshot]:
-    """Return the uploads of the span that were believed, oldest first, at most `most` of them."""
+    """Return the applied uploads of the span, oldest first, and at most `most` of them."""
     bound = {"seller": seller_id, "since": since, "until": until, "most": most}
     rows = await session.execute(text(_STORED), bound)
     return [Snapshot(at, None if every else covered) for at, every, covered in rows]
@@ -197,8 +197,9 @@ async def changed(
     after: datetime | None,
     market: Market = NO_MARKET,
 ) -> pl.DataFrame:
-    """Return the cards that were observed with changes after that moment, up to the run's moment;
-    without a moment, return every card of that time. Where there is a market, they have its KEYS.
+    """Return the cards with changes that were observed after that moment and up to the run's
+    moment; without a moment, return every card of that time. If `market` has columns, the cards
+    have its KEYS.
     """
     bound: dict[str, Any] = {
         "seller": account.seller_id,

@@ -1,8 +1,8 @@
-"""Keeps the receipts of a priced run as a file in the object store, and finds a card's latest
-receipt, in sentences.
+"""Stores the receipts of a priced run as a file in the object store, and finds a card's latest
+receipt, with its steps as sentences.
 
-The file's key is in the run's summary; a run without a key was made while attribution logging was
-off, or no sync caused it. `retention` deletes old files, and also those that a killed worker never
+The file's key is in the run's summary; a run has no key if attribution logging was off or if no
+sync caused the run. `retention` deletes old files, and also those that a killed worker never
 recorded.
 """
 
@@ -39,8 +39,8 @@ _LATEST = """
              WHERE l.seller_id = :seller AND l.product_line = :line))
      ORDER BY r.id DESC LIMIT 1
 """
-# The runs before a moment that may have priced the card, the newest first; an upload of one product
-# line prices no card of another.
+# The runs before a moment that may have priced the card, the newest first. A run over an upload of
+# one product line prices no card of another line.
 _BEFORE = """
     SELECT r.id, r.summary ->> 'receipts' AS key
       FROM price_run r
@@ -50,8 +50,8 @@ _BEFORE = """
        AND coalesce(u.product_line, :line) = :line
      ORDER BY r.finished_at DESC, r.id DESC LIMIT :most
 """
-# The number of runs, newest first, that are searched for a card's receipt: a card that all of them
-# left out had no price of theirs.
+# The number of runs, newest first, that are searched for a card's receipt. If none of them priced
+# the card, it has no receipt.
 _RUNS_LOOKED_AT = 5
 
 
@@ -62,7 +62,7 @@ async def keep(
     taken: list[pl.DataFrame],
     run: Run,
 ) -> str:
-    """Write the file and return its key. The frame is taken out of its list (`columns.pack`)."""
+    """Write the file and return its key. The frame is removed from its list (`parquet_file.pack`)."""
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
     data = await asyncio.to_thread(parquet_file.pack, taken, run)
     with store.spool() as (path, file):
@@ -73,21 +73,21 @@ async def keep(
 
 
 class Synced(NamedTuple):
-    """A run that a sync caused, and the key of its receipts; None where they were not stored."""
+    """A run that a sync caused, and the key of its receipts; None if the receipts were not stored."""
 
     id: int
     key: str | None
 
 
 async def last_synced(session: AsyncSession, card: Card) -> Synced | None:
-    """Return the run that the newest receipt of this card is of."""
+    """Return the run that made this card's newest receipt."""
     values = {"seller": card.seller_id, "line": card.product_line}
     latest = (await session.execute(text(_LATEST), values)).first()
     return None if latest is None else Synced(*latest)
 
 
 async def breakdown(store: Store, latest: Synced | None, card: Card) -> ReceiptThen:
-    """Return the last sync's receipt of this card, or the reason why it has none."""
+    """Return the last sync's receipt of this card, or the reason why the card has none."""
     if latest is None:
         return _absent("never_synced")
     if latest.key is None:

@@ -1,5 +1,5 @@
-"""Explains a card's price: the steps by which the live rules price it now, beside the rules and
-sales that lost.
+"""Explains a card's price: the steps by which the live rules price it now, and the rules and sales
+that also select the card but do not price it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def explain_card(
         raise errors.NotFound(f"there is no card {marketplace_id}")
     account = await session.get_one(Account, seller_id)
     latest = await last_synced(session, card)
-    # The disk is read beside the database, and the engine prices beside both.
+    # The stored receipts are read concurrently with the database and the engine's pricing.
     (row, run, rules, sales, waits), synced = await at_once(
         _priced(session, account, card, now),
         breakdown(store, latest, card),
@@ -99,7 +99,7 @@ _PIN: Final = """
 async def pin_of(
     session: AsyncSession, seller_id: int, marketplace_id: int, now: datetime
 ) -> ExplainedPin | None:
-    """Return the pin that sets a card's target, if one does."""
+    """Return the pin that sets a card's target, or None."""
     values = {"seller": seller_id, "card": marketplace_id, "now": now}
     row = (await session.execute(text(_PIN), values)).first()
     return struct_of(ExplainedPin, row) if row else None
@@ -109,8 +109,8 @@ _TEXTS: Final = ("condition", "printing", "language")
 
 
 class _Priced(NamedTuple):
-    """The card's row as the live rules price it, the rules and sales that select it, and whether
-    the export waits for a review.
+    """The card's row, priced by the live rules, the rules and sales that select the card, and
+    whether the export waits for a review.
     """
 
     row: dict[str, Any]
@@ -146,7 +146,8 @@ async def _waits(session: AsyncSession, account: Account, now: datetime) -> bool
     of_seller = SyncState.seller_id == account.seller_id
     if await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None:
         return True
-    # The export decides in the same way: a read_only seller reads a run's file anyway.
+    # The export decides in the same way: a run's review does not hide the file from a read_only
+    # seller.
     return account.entitlements(now).sync_mode == "full" and await run_waits(
         session, account.seller_id
     )

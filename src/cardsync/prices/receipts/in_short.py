@@ -1,5 +1,5 @@
-"""Says a receipt in two lines: the steps that moved the price, and which limits applied; and which
-step decides. Pure.
+"""Summarizes a receipt in two lines: the steps that moved the price, and the limits that applied.
+It also finds the step that decides the price. Pure.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _WORDS: Final = {
     "review": "kept until you approve it",
     "change": "too small a change",
 }
-# These keep a price from where the formula would have put it.
+# These steps hold the price away from the formula's result.
 _LIMITS: Final = ("bounds", "cap", "hard_floor", "direct_minimum", "holdout", "review")
 _CENT: Final = Decimal("0.01")
 
 
 class Move(NamedTuple):
-    """Words for a step, and its resulting price; None if it left no price."""
+    """Words for a step, and its resulting price; None if the step left no price."""
 
     words: str
     price: str | None
@@ -85,7 +85,9 @@ def binding_step(steps: Sequence[Step]) -> int | None:
 
 
 def in_short(steps: Sequence[Step]) -> InShort | None:
-    """Return the receipt in short; None if the card was not priced: its steps end before."""
+    """Return the receipt in short, or None if the card was not priced, because its steps then lack
+    the last one.
+    """
     if not steps or steps[-1]["name"] != "change":
         return None
     source = next(step for step in steps if step["name"] == "price_source")
@@ -105,7 +107,7 @@ def in_short(steps: Sequence[Step]) -> InShort | None:
 
 
 def _is_within_a_cent(step: Step) -> bool:
-    """Return whether a step only makes whole cents of a price."""
+    """Return whether a step only rounds a price to whole cents."""
     return (
         step["name"] == "rounding" and abs(Decimal(step["input"]) - Decimal(step["output"])) < _CENT
     )

@@ -1,5 +1,5 @@
-"""Describes the steps that limit a price, from the bounds of its rule on: caps, sales, floors,
-rounding, hold-outs and reviews. Pure.
+"""Describes the steps that limit a price: the bounds of its rule and the later steps, such as caps,
+sales, floors, rounding, hold-outs and reviews. Pure.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def _of_guard(row: Row, bound: str, run: Run) -> str:
 
 
 def _guard_fields(row: Row) -> dict[str, object]:
-    """Return the strictest limits of the card's guards, if one holds it, and whose they are."""
+    """Return the strictest limits of the card's guards, with the guards' ids. Without a guard,
+    return no limits.
+    """
     found: dict[str, object] = {}
     for name in ("guard_floor", "guard_ceiling"):
         if row.get(name) is not None:
@@ -78,7 +80,7 @@ _BOUNDS: Final = {
     "never_lower": "below the current price, which the rule never lowers:",
     "marketplace_minimum": "below TCGplayer's minimum,",
     "largest_price": "above the highest possible price,",
-    # The sentence names the guard.
+    # The sentence about the guard is written elsewhere, because it names the guard.
     "guard_floor": "",
     "guard_ceiling": "",
 }

@@ -1,8 +1,9 @@
 """Packs the receipts of a run, the engine's inputs and every step's result, into one Parquet file,
 and reads it back. Pure.
 
-A step that left the price as it was is a null, which costs nothing; rules, sales, settings and the
-moment of the run are in the file's metadata, so that a file alone prices every card of it again.
+A step that did not change the price is stored as null, which takes no space. Rules, sales, settings
+and the moment of the run are in the file's metadata, so that the file alone suffices to price all
+of its cards again.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _INPUTS: Final = {name: dtype for name, dtype in INPUT_COLUMNS.items() if name n
 _COLUMNS: Final = {**_INPUTS, **RECEIPT_COLUMNS}
 _RUN: Final = "cardsync.run"
 _STEPS: Final = frozenset(step.output for step in PRICE_STEPS[:-1])
-# A reader finds one row by the statistics of its group.
+# A reader finds one row by the statistics of its row group.
 _GROUP_ROWS: Final = 16_384
 
 
-# The receipts of a run that knew no such setting were made as if it had this value.
+# Settings that older runs did not have, with the values that reproduce the receipts of these runs.
 _UNKNOWN_THEN: Final[dict[str, Any]] = {"minimum_cap_step": 0}
 
 
@@ -41,11 +42,12 @@ class _Kept(msgspec.Struct):
 
 
 def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
-    """Pack the cards of a run, as `engine.price` left them, into a file sorted by
+    """Pack the cards of a run, as `engine.price` returned them, into a file sorted by
     marketplace_id.
 
-    The list's one frame is taken out of it: where nothing else holds the frame, each column goes
-    before the next one is sorted. Two frames of a large run would be the most that a worker holds.
+    The only frame of the list is removed from it. If nothing else holds the frame, each column is
+    freed before the next one is sorted. Two frames of a large run would be a worker's peak of
+    memory.
     """
     frame = _sorted(filled(taken.pop()))
     kept = _Kept(
@@ -70,7 +72,7 @@ def unpack(data: bytes) -> tuple[pl.DataFrame, Run]:
 
 
 def receipt(data: bytes, marketplace_id: int) -> dict[str, Any] | None:
-    """Return one card's row, None if the run did not price it."""
+    """Return one card's row, or None if the run did not price the card."""
     found = pl.scan_parquet(data).filter(pl.col("marketplace_id") == marketplace_id).collect()
     return _whole(found).row(0, named=True) if found.height else None
 
@@ -82,7 +84,9 @@ def run_of(data: bytes) -> Run:
 
 
 def replay(data: bytes) -> int:
-    """Return how many cards get another price when they are priced again from the file alone."""
+    """Return the number of cards whose price differs when they are priced again from the file
+    alone.
+    """
     frame, run = unpack(data)
     given = frame.select(*_INPUTS, "rule_id", "sale_id", "guards").with_columns(
         pl.lit(None, pl.String).alias(name) for name in _TEXTS
@@ -92,8 +96,8 @@ def replay(data: bytes) -> int:
 
 
 def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort by marketplace_id, and leave out the prices of steps that changed nothing; the target
-    is always there, so that it can be compared. The frame loses its columns meanwhile.
+    """Sort by marketplace_id, and leave out the prices of steps that changed nothing; the target is
+    always stored, so that it can be compared. The given frame loses its columns.
     """
     order = frame["marketplace_id"].arg_sort()
     made: list[pl.Series] = []
@@ -112,7 +116,7 @@ def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of a receipt that hold anything, and the card's id, which even a file
+    """Return the columns of a receipt that hold any value, and the card's id, which even a file
     without cards has.
     """
     nulls = frame.null_count().row(0, named=True)

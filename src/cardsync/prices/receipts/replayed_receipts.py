@@ -1,5 +1,5 @@
-"""Prices the newest pricing run of some shops again from the receipts of a backup: a restored shop
-can explain its prices.
+"""Prices the newest pricing run of some shops again from the receipts of a backup, to prove that a
+restored shop can explain its prices.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _NEWEST: Final = """
 
 
 def fault(url: str, objects: Path) -> str | None:
-    """Return the run whose prices do not follow from its receipts; None where all do."""
+    """Return a sentence on the first run whose prices do not follow from its receipts; None if all
+    prices do.
+    """
     with connect(url, role=BACKUP_ROLE) as connection:
         newest = connection.execute(_NEWEST).fetchall()
     for run_id, key in newest:

@@ -1,4 +1,4 @@
-"""Prices runs again from their stored receipts, and counts the cards that come to another price."""
+"""Prices runs again from their stored receipts, and counts the cards whose price differs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from cardsync.prices.receipts import parquet_file
 
 
 async def replay_run(database: Database, store: Store, run_id: int) -> tuple[int, int]:
-    """Return how many cards a run has, and how many come to another price. Raises CommandError."""
+    """Return the number of a run's cards, and how many of them get a different price. Raises
+    CommandError.
+    """
     data = await _receipts_of(database, store, run_id)
     return await asyncio.to_thread(_counted, data)
 
@@ -27,7 +29,7 @@ async def replay_runs(
     store: Store,
     seller_id: int,
 ) -> AsyncIterator[dict[str, Any]]:
-    """One run after the other, oldest first; one file is held at a time."""
+    """Price the runs again one at a time, oldest first. One file is in memory at a time."""
     key = PriceRun.summary["receipts"].astext
     async with database.tenant(seller_id) as session:
         await known_seller(session, seller_id)
@@ -60,7 +62,8 @@ def _counted(data: bytes) -> tuple[int, int]:
 
 
 async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
-    """Find the seller of the run, whose row only that seller's scope shows, and read its receipts.
+    """Find the seller of the run, and read the run's receipts. The run's row is visible only in
+    that seller's scope.
 
     Raises CommandError.
     """

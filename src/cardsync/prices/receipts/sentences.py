@@ -1,6 +1,6 @@
 """Writes a receipt as steps, each with one sentence. Pure.
 
-Each step's input is the output of the one before it; the steps before a base is found pass the
+Each step's input is the output of the one before it; the steps before the base price pass the
 current price on.
 """
 
@@ -37,8 +37,8 @@ def blocker_codes(bits: int) -> list[str]:
 
 
 def explain(row: Row, run: Run) -> list[dict[str, object]]:
-    """Return the steps that ran for one card in their form on the wire; `run` has the rules, sales
-    and settings that priced it.
+    """Return the steps that ran for one card in the form of the API. `run` has the rules, sales and
+    settings that priced the card.
     """
     if row["pin"] is not None:
         return []
@@ -55,7 +55,7 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
             continue
         if _says_nothing(step.output, row, before, run):
             continue
-        # A step that no rule of the run uses left nothing, and so leaves the price.
+        # A step that no rule of the run uses has no result, so the price stays.
         after = before if row[step.output] is None else row[step.output]
         if step.output == "after_review" and row["review"] and row["after_review"] is None:
             after = None
@@ -73,13 +73,13 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
 
 
 def _says_nothing(output: str, row: Row, before: int, run: Run) -> bool:
-    """Return whether the step was for the guards of other cards alone."""
+    """Return whether the step ran only because of the guards of other cards."""
     of_guards = output == "after_hard_floor" and run.seller.hard_floor is None
     return of_guards and row[output] in (None, before)
 
 
-# Steps of seller-wide settings, and those that most rules do without, are shown only where the
-# seller set them.
+# Steps of seller-wide settings, and steps that most rules do not use, are shown only if the seller
+# has set them.
 _ONLY_IF_SET: Final = (
     "after_shipping_adder",
     "after_hard_floor",
@@ -114,7 +114,7 @@ def _step(
 
 
 def input_shown(name: str, value: Any) -> Any:
-    """Return one of the engine's inputs in its form on the wire."""
+    """Return one of the engine's inputs in the form of the API."""
     if isinstance(value, datetime):
         return rfc3339(value)
     return dollars_or_none(value) if name in (*PRICE_INPUTS, "pin", "cost") else value

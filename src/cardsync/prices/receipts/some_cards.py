@@ -1,5 +1,5 @@
-"""Prices a few cards by a run, and returns the engine's rows, from which their steps are written;
-or one card's steps by the live rules. Nothing is stored.
+"""Prices a few cards by a run, and returns the engine's rows, from which the steps are written. It
+also returns one card's steps by the live rules. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def priced_cards(
     run: Run,
     card_ids: Sequence[int],
 ) -> tuple[dict[int, dict[str, Any]], Run]:
-    """Return the rows by card id, and the run with its queries judged."""
+    """Return the rows by card id, and the run with its queries resolved."""
     stock = await read_stock(session, account, run, "true", card_ids)
     stock = await with_losing(session, account.seller_id, stock, card_ids)
     effect = await simulate_stock(stock)
@@ -37,7 +37,9 @@ async def live_steps(
     card_id: int,
     now: datetime,
 ) -> list[dict[str, Any]]:
-    """Return the steps to the price that a run would ask now; none for a card that none prices."""
+    """Return the steps to the price that a run would ask now. A card that no run prices has no
+    steps.
+    """
     account, live = await live_run(session, caller.seller_id, now)
     priced, run = await priced_cards(session, account, live, [card_id])
     return explain(priced[card_id], run) if card_id in priced else []

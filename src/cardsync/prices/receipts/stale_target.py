@@ -14,7 +14,7 @@ from cardsync.platform.money import dollars, to_units
 from cardsync.prices.receipts.schemas import StaleReason, StaleTarget
 from cardsync.stock.cards.models import Card
 
-# A deleted rule, a setting and a pin that was taken away leave only their entries of the feed.
+# A deleted rule, a changed setting and a removed pin are visible only in the entries of the feed.
 _SINCE: Final = queries_of(__package__)["stale_since"]
 _SAYS: Final[dict[StaleReason, str]] = {
     "pin_waits": "The pin waits until the card is back in stock; until then {stored}.",
@@ -27,7 +27,9 @@ _SAYS: Final[dict[StaleReason, str]] = {
 async def stale_target(
     session: AsyncSession, card: Card, row: dict[str, Any]
 ) -> StaleTarget | None:
-    """Return None where the stored target equals the steps' result; `row` is the engine's."""
+    """Return the reason, or None if the stored target equals the steps' result. `row` is the
+    engine's row.
+    """
     asked: int | None = row["target"]
     stored = None if card.target_price is None else to_units(card.target_price)
     if asked == stored:

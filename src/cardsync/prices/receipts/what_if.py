@@ -1,5 +1,5 @@
-"""Tries a changed rule on one card: the price that the card would ask, and the steps to it. Nothing
-is written.
+"""Tries a changed rule on one card: the card's price under the changed rule, and the steps to this
+price. Nothing is written.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ async def what_if(
     body: Mapping[str, Any],
     now: datetime,
 ) -> WhatIf:
-    """Raises OwnerRequired, NotFound, also for a card that no rule prices, and InvalidRule."""
+    """Raises OwnerRequired, InvalidRule, and NotFound, which also covers a card that no rule
+    prices.
+    """
     caller.must_be_owner()
-    # Another query or place would let another rule govern: that is a preview of all cards.
+    # Only price fields are read. With another query or place, another rule could govern the card,
+    # and that needs a preview of all cards.
     values = rule_json.read_body(body, rule_json.PriceFields)
     card = await session.scalar(
         select(Card).where(
