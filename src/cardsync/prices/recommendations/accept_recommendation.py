@@ -1,6 +1,6 @@
-"""Recommendations as proposals: accepting reads the card's evidence anew, by the code that
-generates, and makes the price the card's target. If the evidence differs from the review's,
-nothing is applied: the review stays pending with a new revision.
+"""Recommendations as proposals. Accepting reads the card's evidence again, by the code that
+generates recommendations, and sets the proposed price as the card's target. If the evidence differs
+from the review's, nothing is applied: the review stays pending with a new revision.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _OF_CARD: Final = """
 
 
 async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
-    """Set the proposed price as the card's target. Where the evidence has changed, the review
-    gets a new revision in this transaction. Raises NotEligible, MutexHeld.
+    """Set the proposed price as the card's target. If the evidence has changed, the review gets a
+    new revision in this transaction. Raises NotEligible, MutexHeld.
     """
     session, caller, state, now = deciding
     [row] = rows.values()
@@ -72,8 +72,8 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     if found is None or found["evidence_key"] != row.evidence_key:
         return Accepted({}, revised=await _revise(session, row, found, now))
     before = await _target(session, caller.seller_id, row.card_id)
-    # The same figures may have been seen again since the review was made, or another rule
-    # governs.
+    # Since the review was made, a new upload may have confirmed the same figures, or another rule
+    # may govern the card.
     row.rule_id, row.expires_at = found["rule_id"], found["expires_at"]
     proposed = to_units(row.proposed_price)
     target = NewTarget(row.card_id, proposed, row.rule_id, row.expires_at)
@@ -115,8 +115,8 @@ async def _revise(
     found: Mapping[str, Any] | None,
     now: datetime,
 ) -> str:
-    """Keep the review pending under a new revision with the present evidence. A review that nothing
-    supports any more stays as it was, for the next generation to end.
+    """Keep the review pending under a new revision with the present evidence. A review that no
+    evidence supports any more is not changed; the next generation ends it.
     """
     was = row.kind
     row.revision = now
@@ -159,7 +159,9 @@ async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | 
 
 
 async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
-    """Restore the card's target: an immediate undo is no outcome. Raises ChangedSince, MutexHeld."""
+    """Restore the card's target. An immediate undo does not count as an outcome. Raises
+    ChangedSince, MutexHeld.
+    """
     session, caller, state, now = deciding
     must_be_free(state, now)
     values = {
@@ -197,8 +199,8 @@ async def accept(
     recommendation_id: int,
     revision: datetime,
 ) -> DecisionShown | None:
-    """Accept a recommendation within the loss limits; a member who accepts has seen the price.
-    None where the evidence has changed: the new revision stays though nothing is accepted.
+    """Accept a recommendation within the loss limits. A member who accepts has seen the price.
+    Return None if the evidence has changed: the new revision is stored, but nothing is accepted.
 
     Raises OwnerRequired, NotFound, RevisionConflict, NotEligible, MutexHeld.
     """
@@ -239,10 +241,10 @@ async def undo_recommendations(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Let a recommendation wait again; of an accepted one the target goes back. Raises
+    """Let a recommendation wait again. If it was accepted, restore the card's former target. Raises
     ChangedSince, MutexHeld.
     """
     answer: Answer = "accepted" if undo["kind"] == ACCEPTED else undo["became"]
-    # Older entries lack the recommendation.
+    # Older feed entries do not name the recommendation.
     ids = [undo["recommendation"]] if "recommendation" in undo else []
     await undo_decisions(session, caller, RECOMMENDATIONS, ids, answer, undo, now)

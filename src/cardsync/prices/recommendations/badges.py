@@ -1,7 +1,8 @@
 """Finds the badges of some cards: a buy-out of the last four hours, few fresh listings in the
 card's own condition, and why a price is held.
 
-A badge needs fresh evidence: unknown or stale evidence, or evidence from the future, gives none.
+A badge needs fresh evidence. Unknown evidence, stale evidence and evidence from the future give no
+badge.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from cardsync.prices.engine.holdout_draw import begin_of, window
 from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
 from cardsync.prices.recommendations.why_held import Held
 
-# A provisional product that a catalog's product took over is that product's.
+# A card of a provisional product that a catalog product replaced counts as a card of the catalog
+# product.
 _CARDS: Final = queries_of(__package__)["badges_of_cards"]
 _LOOKED_AT: Final = """
     SELECT product_id, listings_at FROM market_look
      WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
 """
-# A card's first badge counts: a review tells more than the cap before it, a hold-out excludes both,
-# and a market gate leaves the rule's price.
+# The first row of a card is its badge: a review is more informative than the cap before it, a
+# hold-out excludes both, and a market gate does not change the rule's price.
 _HELD: Final = queries_of(__package__)["held_badges"]
 
 
@@ -47,7 +49,7 @@ async def badges_of(
     card_ids: Collection[int],
     now: datetime,
 ) -> list[CardBadges]:
-    """Return the badges of the asked cards that are the caller's and in stock.
+    """Return the badges of those requested cards that are the caller's and in stock.
 
     Raises InvalidPayload.
     """
@@ -64,7 +66,7 @@ async def badges_of(
         "now": now,
     }
     cards: Sequence[Any] = (await session.execute(text(_CARDS), asked)).all()
-    # Nothing holds a pinned price, whatever the last run found.
+    # No limit holds a pinned price, whatever the last run recorded.
     unpinned = [card.marketplace_id for card in cards if not card.pinned]
     held = await _held(session, caller.seller_id, unpinned, now)
     products = {card.product_id for card in cards if card.product_id is not None}

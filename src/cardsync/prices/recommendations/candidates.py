@@ -1,7 +1,7 @@
 """Finds the possible recommendations to a seller at a moment, as rows for the table `proposal`. It
 writes nothing.
 
-A generation reads all cards; accepting reads one of them again, by the same code.
+A generation reads all cards. Accepting a recommendation reads its card again, by the same code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cardsync.prices.recommendations.evidence_json import digest, evidence_of, k
 from cardsync.prices.recommendations.own_history import histories
 
 UNSOLD: Final = timedelta(days=90)
-# Advice on rules holds until the next syncs say otherwise.
+# Advice on rules is valid for this time, unless a later sync ends it.
 ADVICE_LASTS: Final = timedelta(days=14)
 
 _UNSOLD: Final = """
@@ -50,8 +50,8 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Candidates:
-    """Rows have the columns of `proposal`, prices in ten-thousandths. `rule_cards` counts the
-    cards that each rule governs.
+    """Recommendations that may be stored. `rows` have the columns of `proposal`, with prices in
+    ten-thousandths. `rule_cards` counts the cards that each rule governs.
     """
 
     rows: list[dict[str, object]]
@@ -92,8 +92,8 @@ async def _reviews(
     cards: pl.DataFrame,
     most: int,
 ) -> list[dict[str, object]]:
-    """Return the best review of each card, up to the limit of rows, judged by the history of the
-    seller's own uploads where a review is made from them.
+    """Return the best review of each card, up to the limit of rows, judged by the price history of
+    the seller's own uploads if the review is based on them.
     """
     asked = generation.Limits(run, most)
     able = generation.eligible(cards, cards["stored_target"])
@@ -121,7 +121,7 @@ async def review_of(
     card_id: int,
     now: datetime,
 ) -> tuple[bool, dict[str, Any] | None]:
-    """Return whether the card may be recommended anything, and its review at this moment."""
+    """Return whether the card is eligible for recommendations, and its review at this moment."""
     stock, cards = await _cards(session, account, now, card_id)
     able = generation.eligible(cards, cards["stored_target"])
     best = await _reviews(session, account.seller_id, stock.run, cards, 1)
@@ -134,7 +134,7 @@ async def _cards(
     now: datetime,
     card_id: int | None,
 ) -> tuple[Stock, pl.DataFrame]:
-    """Return the cards as the live rules price them now, with all evidence beside them."""
+    """Return the cards with their prices by the live rules and with all evidence."""
     run = await run_of(session, account, now)
     if card_id is None:
         stock = await read_stock(session, account, run, evidence=True)
@@ -186,7 +186,7 @@ def _judged(
     cheap = dict(zip(counted["rule_id"], counted["cheap"], strict=True))
     rows = [_review(row) for row in best]
     rows += [_stale(row) for row in stale.iter_rows(named=True)]
-    # A shop without cards says nothing about its rules.
+    # A shop without cards gives no evidence about its rules.
     if governed:
         signals = generation.account_signals(run, governed, before, cheap)
         rows += [_advice(signal, now) for signal in signals]
@@ -216,7 +216,9 @@ def _review(row: dict[str, object]) -> dict[str, object]:
 
 
 def _confidence(row: dict[str, Any]) -> str:
-    """A market price that has lasted above a stable median is more than one day's figure."""
+    """Return the confidence of a review. A market price that has stayed above a stable median
+    raises it to medium.
+    """
     history = row["history"]
     return "medium" if history is not None and history.verdict.holds else row["confidence"]
 

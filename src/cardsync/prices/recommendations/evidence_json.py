@@ -1,6 +1,8 @@
-"""Writes the evidence of a recommendation as JSON, with its figures and clocks, and its key. Pure.
+"""Writes the evidence of a recommendation as JSON, with its figures and clocks, and computes the
+key of the evidence. Pure.
 
-The key covers figures and prices and no clock: evidence that was merely seen again is the same.
+The key covers figures and prices but no clocks, so evidence that was only observed again has the
+same key.
 """
 
 from __future__ import annotations
@@ -99,19 +101,19 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _least(kind: str, row: Mapping[str, Any]) -> int:
-    """Return the lowest figure in whole cents whose raise is still worth a look; a cap or a
-    rounding style of the rule may ask for a little more.
+    """Return the lowest figure, in whole cents, that still justifies a raise. A cap or a rounding
+    style of the rule may require a slightly higher figure.
     """
     base: int = row.get("asked_now") or row["current_price"]
     least = max(base + LEAST_RISE, (base * (WHOLE_BP + LEAST_RISE_BP) + WHOLE_BP // 2) // WHOLE_BP)
     if kind == "depth_raise":
-        # The proposal is that much below the lowest listing.
+        # The proposed price is DEPTH_UNDERCUT_BP below the lowest listing.
         least = -(-least * WHOLE_BP // (WHOLE_BP - DEPTH_UNDERCUT_BP))
     return -(-least // UNITS_PER_CENT) * UNITS_PER_CENT
 
 
 def _source(kind: str, row: Mapping[str, object]) -> str | None:
-    """Return the source of the evidence; a kind that uses only the upload has none."""
+    """Return the source of the evidence, or None for a kind that uses only the upload."""
     flag = _FLAGS.get(kind)
     if flag is None:
         return None
@@ -131,7 +133,7 @@ def key_of(row: Mapping[str, Any]) -> str:
     kind: str = row["kind"]
     figures = [row[name] for name in _OF_KIND[kind] if name not in _CLOCKS]
     keyed = [kind, row["current_price"], row["proposed"], *figures]
-    # The median moves each day; the verdict on it does not.
+    # The median changes daily, so the key has the history's verdict instead.
     history = row.get("history")
     return digest([*keyed, history.verdict.code] if history is not None else keyed)
 

@@ -1,9 +1,9 @@
-"""Generates recommendations after a sync, and writes the rows of `proposal` that differ.
+"""Generates recommendations after a sync, and writes those rows of `proposal` that have changed.
 
 Cards and evidence are read in one snapshot, without a lock. One transaction under the seller's row
-then writes everything and removes the mark in `work_due`: a worker that is killed before has
-written nothing, and the sweep begins again. In automatic mode the reviews of high confidence are
-applied there, too.
+then writes everything and removes the mark in `work_due`: a worker that is killed before the commit
+has written nothing, and the sweep starts again. In automatic mode, the same transaction applies the
+reviews of high confidence.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ from cardsync.prices.recommendations.candidates import Candidates, all_found
 
 
 class RecommendationEvent(Base):
-    """An event is shown, accepted, auto_applied or expired; each happens once to a revision."""
+    """An event of a recommendation: shown, accepted, auto_applied or expired. Each kind is recorded
+    once per revision.
+    """
 
     __tablename__ = "recommendation_event"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -59,7 +61,7 @@ class RecommendationEvent(Base):
 
 
 class RecommendationScan(Base):
-    """The newest generation, and how many cards each rule governed then."""
+    """The newest generation, with the number of cards that each rule governed at that time."""
 
     __tablename__ = "recommendation_scan"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -111,14 +113,16 @@ _AS_STORED: Final = {
     "expires_at": "to_timestamp(f.expires_at / 1000000.0)",
 }
 _SET: Final = ", ".join(f"{name} = {_AS_STORED.get(name, f'f.{name}')}" for name in _CONTENT)
-# Somebody pinned the card after it was read, or accepted its review: that is the last word.
+# A card that a person pinned after it was read, or whose review a person accepted, gets no
+# recommendation.
 _PINNED_SINCE: Final = """
     DELETE FROM found f USING card c, price_decision p
      WHERE c.seller_id = :seller AND c.id = f.card_id
        AND p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = c.marketplace_id
        AND (p.until IS NULL OR p.until > :now)
 """
-# The same evidence, seen again: only its clocks move, and no revision. Another rule may govern.
+# The same evidence was observed again: only its clocks are updated, and the revision stays. Another
+# rule may govern.
 _SEEN_AGAIN: Final = f"""
     UPDATE proposal r
        SET rule_id = f.rule_id, evidence = {_AS_STORED["evidence"]},
@@ -151,7 +155,8 @@ _NEW: Final = f"""
     ON CONFLICT DO NOTHING
 """
 _OVER: Final = queries_of(__package__)["generation_over"]
-# Outcomes compare with expired reviews of a year. A later generation deletes the rows that remain.
+# Outcomes compare with the expired reviews of a year, so these are kept. A later generation deletes
+# the rows that remain.
 _FORGET: Final = """
     WITH old AS (
         DELETE FROM proposal r
@@ -182,7 +187,7 @@ Read = tuple[Run, Candidates]
 
 
 async def _read(database: Database, seller_id: int, now: datetime) -> Read:
-    """Return the targets of a present run, and the recommendations."""
+    """Return the run of the live rules, and the recommendations."""
     async with database.tenant(seller_id, snapshot=True) as session:
         account, asked = await live_run(session, seller_id, now)
         found = await all_found(session, account, now, await _rules_before(session, seller_id))
@@ -221,7 +226,9 @@ async def write_found(
     found: Candidates,
     now: datetime,
 ) -> None:
-    """Write the differences from the open recommendations; those that are not found again end."""
+    """Write the differences from the open recommendations. An open recommendation that is not
+    generated again expires.
+    """
     rows = await asyncio.to_thread(_frame, found.rows)
     await new_table(session, "found", rows, _TYPES, analyzed=True)
     values = {
@@ -258,7 +265,7 @@ async def note_events(
     actor: str,
     now: datetime,
 ) -> None:
-    """Record an event of the present revisions; each kind is recorded once."""
+    """Record an event of the current revisions. Each kind of event is recorded once."""
     await run(
         session,
         _EVENTS,
@@ -273,7 +280,7 @@ async def note_events(
 
 
 def _rise_limits(asked: Run) -> dict[int | None, int | None]:
-    """Return the rise in basis points beyond which a price waits for a person, by rule; the key
+    """Return, by rule, the rise in basis points beyond which a price waits for a person. The key
     None has the seller-wide limit.
     """
     own: dict[int | None, int | None] = {
@@ -291,8 +298,9 @@ def _within(row: Proposal, limits: Mapping[int | None, int | None]) -> bool:
 
 
 async def _may_apply(session: AsyncSession, state: SyncState, asked: Run, now: datetime) -> bool:
-    """A run that holds the lease, one that waits for the seller, and a change of the rules that the
-    reviews were `asked` of go first: the next generation applies them.
+    """Return whether the reviews may be applied now. They may not while a run holds the lease or
+    waits for the seller, or if the rules differ from the run `asked` that priced them; a later
+    generation then applies them.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
     if account.recommendations != "automatic" or account.entitlements(now).holds:
@@ -327,8 +335,8 @@ async def _apply_by_itself(
     asked: Run,
     now: datetime,
 ) -> None:
-    """In automatic mode, apply the sure reviews that are within the loss limits; the others wait
-    for the seller.
+    """In automatic mode, apply the reviews of high confidence that are within the loss limits. The
+    other reviews wait for the seller.
     """
     state = await session.get_one(SyncState, seller_id)
     if not await _may_apply(session, state, asked, now):

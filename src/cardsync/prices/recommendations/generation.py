@@ -2,8 +2,8 @@
 one review a card. Pure.
 
 A kind of review proposes the price that its evidence supports. The seller's own rules then price
-the card with that proposal as its market price, so that floor, ceiling, cap and every other limit
-hold. Equal input gives equal reviews, whatever the order of the cards.
+the card with that proposal as its market price, so that the floor, the ceiling, the cap and every
+other limit apply. The same cards in any order give the same reviews.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.engine.simulate import simulate
 from cardsync.sales.lots.fee_schedule import net
 
-# The order decides between kinds of equal value.
+# If two kinds have the same expected value, the earlier one is used.
 ReviewKind = Literal["depth_raise", "sales_anchor", "generic_raise", "demand_pulse"]
 AdviceKind = Literal["stale_stock", "never_matching_rule", "rule_scope_drift", "missing_floor"]
 KINDS: Final[tuple[ReviewKind, ...]] = get_args(ReviewKind)
 SIGNALS_MOST: Final = 3
-# The lowest of two listings is one seller's opinion.
+# With fewer listings, the lowest price may be only one seller's opinion.
 DEPTH_LISTINGS: Final = 3
 DEPTH_UNDERCUT_BP: Final = 100
 PULSE_SALES: Final = 5
 PULSE_RISE_BP: Final = 500
-# A raise below both of these is not worth a look.
+# A raise must reach both of these to be proposed.
 LEAST_RISE: Final = 500
 LEAST_RISE_BP: Final = 300
 STALE_CUT_BP: Final = 2_000
@@ -57,18 +57,20 @@ _FIGURES: Final = (
 
 @dataclass(frozen=True)
 class Limits:
-    """The newest run's rules price a proposal; `most` reviews at most are kept."""
+    """The inputs of a generation: `run`, whose rules price each proposal, and `most`, the maximum
+    number of reviews.
+    """
 
     run: Run
     most: int
 
 
 def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
-    """Return the cards that may be recommended anything, with `asked_now`, the price that they have
-    or are about to have. It proposes nothing for cards whose market price `leaps`.
+    """Return the cards that are eligible for recommendations. `asked_now` is the price that a card
+    has or will soon have. `leaps` marks cards whose market price must not be proposed.
 
-    A card that is blocked, pinned, on sale, in review or without a price is left out, and so is
-    one that a hold-out draws, because its rule alone should make the difference.
+    A card that is blocked, pinned, on sale, in review or without a price is left out, and so is one
+    that a hold-out draws, because its rule alone should make the difference.
     """
     base = pl.max_horizontal("current_price", "target", "stored_target")
     return (
@@ -77,7 +79,7 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
             (pl.col("blockers") == 0)
             & pl.col("pin").is_null()
             & pl.col("sale_id").is_null()
-            # Its rise waits for the seller's word already.
+            # The card's rise already waits for the seller's decision.
             & pl.col("review").is_null()
             & pl.col("holdout").is_null()
             & pl.col("current_price").is_not_null()
@@ -88,7 +90,9 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
 
 
 def reviews(cards: pl.DataFrame, limits: Limits) -> pl.DataFrame:
-    """Return the best review of each card, dearest first, with `signals`, those that it beat."""
+    """Return the best review of each card, ordered by expected value, highest first. `signals` are
+    the card's other reviews.
+    """
     now = limits.run.now
     kinds = [
         _depth(now),
@@ -164,7 +168,7 @@ def _depth(now: datetime) -> _Kind:
 
 def _anchor(now: datetime) -> _Kind:
     sold = pl.col("sales_count")
-    # The sales were counted back from the look, so the newest may have grown too old since.
+    # The sales were counted when they were fetched, so the newest sale may be too old by now.
     recent = _fresh("sales_newest_at", now, SALES_WINDOW)
     return _Kind(
         "sales_anchor",
@@ -189,7 +193,9 @@ def _generic(now: datetime, hours: int) -> _Kind:
 
 
 def _pulse(now: datetime) -> _Kind:
-    """Propose a twentieth more where a week sold at least as much as the 23 days before it."""
+    """Propose a price that is 5 % higher if the last week sold at least as much as the 23 days
+    before it.
+    """
     week = pl.col("sales_week")
     quick = true(week >= PULSE_SALES) & true(week * 2 >= pl.col("sales_count"))
     return _Kind(
@@ -202,8 +208,8 @@ def _pulse(now: datetime) -> _Kind:
 
 
 def plain(rule: Rule, *, lowering: bool = False) -> Rule:
-    """Return a rule that asks the market price itself, within the limits of the given one; with
-    `lowering`, without those that only keep a price from falling.
+    """Return a rule that asks the market price itself, within the limits of `rule`. With
+    `lowering`, omit the limits that only prevent a price from falling.
     """
     if rule.guard:
         return rule
@@ -216,16 +222,15 @@ def plain(rule: Rule, *, lowering: bool = False) -> Rule:
         market_gate=None,
         undercut_up_bp=None,
         stale=None,
-        # A person who accepts a price has looked at it. Cards that are held out stay where they
-        # are.
+        # A person who accepts a price has reviewed it. Held-out cards keep their price.
         review=ReviewLimits(),
     )
     return replace(kept, never_lower=False, cap=None) if lowering else kept
 
 
 def _allowed(proposals: pl.DataFrame, run: Run, *, lowering: bool = False) -> pl.DataFrame:
-    """Return the proposals with `proposed`, the price that the seller's limits make of each; those
-    that they hold are left out.
+    """Return the proposals with `proposed`, the price after the seller's limits. Proposals that the
+    limits hold are left out.
     """
     inputs = [name for name in engine.INPUT_COLUMNS if name in proposals.columns]
     allowing = replace(
@@ -262,11 +267,12 @@ def _nets(prices: pl.Expr, run: Run, priced: pl.DataFrame, name: str) -> pl.Seri
 
 
 def _valued(proposals: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Add `expected_value`: the net of the proposed price less that of the price now, times the
-    copies that thirty days may sell.
+    """Add `expected_value`: the net of the proposed price less the net of the current price, times
+    the copies that thirty days may sell.
 
-    The copies are the sales of the card's cell in thirty days, at most the stock; a quarter of a
-    copy where sales are unknown. An estimate is no finer than a cent, so it is rounded half-up.
+    The copies are the sales of the card's cell in thirty days, at most the stock. If sales are
+    unknown, a quarter of a copy is assumed. An estimate is no finer than a cent, so it is rounded
+    half-up.
     """
     raised = proposals.filter(_worth_it(pl.col("proposed"), pl.col("asked_now")))
     gains = _nets(pl.col("proposed"), run, raised, "net") - _nets(
@@ -289,7 +295,7 @@ def _valued(proposals: pl.DataFrame, run: Run) -> pl.DataFrame:
 
 
 def _best(valued: pl.DataFrame, limits: Limits) -> pl.DataFrame:
-    """Return one review for each card; its rivals are `signals`."""
+    """Return the best review of each card. `signals` are the card's other reviews."""
     ranked = valued.filter(pl.col("expected_value") > 0).sort(
         ["id", "expected_value", "kind"],
         descending=[False, True, False],
@@ -311,8 +317,8 @@ def _best(valued: pl.DataFrame, limits: Limits) -> pl.DataFrame:
 
 
 def stale_stock(cards: pl.DataFrame, unsold: Sequence[int], run: Run) -> pl.DataFrame:
-    """Return the cards of `unsold` that a sale may move: the market price is fresh, the seller's
-    floors allow a fifth less, and nobody has bought out the market lately.
+    """Return the cards of `unsold` that may sell at a reduced price: the market price is fresh, the
+    seller's floors allow a fifth less, and nobody has bought out the market lately.
     """
     bought_out = within(run.now - STALE_LASTS, run.now, "buy_out_detected_at")
     span = timedelta(hours=run.seller.max_age_hours)
@@ -377,17 +383,18 @@ def account_signals(
     before: dict[int, int],
     cheap: dict[int, int],
 ) -> list[AccountSignal]:
-    """Return the suggestions about rules: `governed` and `before` count each rule's cards now
-    and at the last generation, `cheap` those that ask less than a fee-free minimum.
+    """Return the suggestions about rules: `governed` and `before` count each rule's cards now and
+    at the last generation, and `cheap` counts the cards whose price is below CHEAP.
 
-    A rule that lost or won half of its cards has drifted; one without cards never matches; one
-    without any floor that asks very little misses a floor.
+    A rule has drifted if it lost half of its cards or now has twice as many. A rule without cards
+    never matches. A rule misses a floor if some of its prices are very low and neither the rule nor
+    the shop has a floor.
     """
     found: list[AccountSignal] = []
     floor = run.seller.hard_floor
     for rule in run.live:
         cards, were = governed.get(rule.id, 0), before.get(rule.id)
-        # The default rule governs the cards that other rules leave, which may be none.
+        # The default rule governs the cards that no other rule selects, and there may be none.
         if cards == 0 and rule.priority != DEFAULT_PRIORITY:
             found.append(AccountSignal("never_matching_rule", rule.id, rule.name, {}))
         elif were is not None and _drifted(were, cards):
@@ -399,7 +406,7 @@ def account_signals(
     return found
 
 
-# A cheaper card nets nothing after the fixed fee of a sale.
+# Below this price, a sale's net is zero or less after its fixed fee.
 CHEAP: Final = 3_500
 
 

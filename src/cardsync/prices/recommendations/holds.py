@@ -1,8 +1,8 @@
 """Lists market-depth holds: the gates that did not pass in the newest priced sync, from its
-receipts, and what each of them lets the seller do now.
+receipts, and the price options that each gate offers the seller now.
 
-A receipt holds the clocks of the decision. They are compared with the present once more: prices are
-offered only while everything behind them is fresh.
+A receipt holds the times of the evidence. These times are compared with the present again, because
+prices are offered only while all of their evidence is fresh.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from cardsync.prices.recommendations.schemas import (
 from cardsync.prices.recommendations.why_held import GATES
 
 _CLOCKS: Final = ("observed_at", "listings_observed_at", "sales_fetched_at")
-# The newest completed run of a sync; one over an upload counts while that upload is some product
-# line's newest.
+# The newest completed run of a sync. A run over an upload counts only while the upload is the
+# newest of some product line.
 _RUN: Final = """
     SELECT r.summary ->> 'receipts' AS key FROM price_run r
      WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
@@ -65,8 +65,8 @@ async def holds_now(
     now: datetime,
     paging: Paging,
 ) -> HoldsShown:
-    """Return the cards whose market gate did not pass in the newest priced sync, those first that
-    are worth the most: a heavy read, since the receipts of all cards are one file.
+    """Return the cards whose market gate did not pass in the newest priced sync, ordered by their
+    worth, highest first. This is a heavy read, since the receipts of all cards are one file.
     """
     store = open_store(settings)
     async with database.tenant(caller.seller_id, snapshot=True, work=Work.LONG) as session:
@@ -113,7 +113,7 @@ def _gated(data: bytes) -> pl.DataFrame:
     """Return the receipts of the gates that did not pass."""
     frame, _ = parquet_file.unpack(data)
     held = engine.gated(frame)
-    # A step that left the price alone has no price of its own in a receipt.
+    # A step that did not change the price has no price in a receipt.
     formula = pl.coalesce("after_shipping_adder", "after_formula", "base")
     return frame.join(held, on="marketplace_id", maintain_order="left").select(
         "marketplace_id",

@@ -1,7 +1,7 @@
-"""Records the recommendations that a person's page has shown, one event a revision.
+"""Records the recommendations that a person's page has shown, one event per revision.
 
-A GET, a badge or a collapsed group shows nothing. Delivery is best-effort: a report of no present
-recommendation of the shop, or of an older revision, is left out silently.
+A GET, a badge or a collapsed group shows nothing. Delivery is best-effort: a report is ignored
+silently if it names no current recommendation of the shop or an older revision.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def record_shown(
     observed: Sequence[Observation],
     now: datetime,
 ) -> int:
-    """Return how many observations are new. Raises TooManyObservations."""
+    """Store the observations, and return how many are new. Raises TooManyObservations."""
     if len(observed) > OBSERVATIONS:
         raise TooManyObservations(
             f"observations: has {len(observed)} entries, more than {OBSERVATIONS}"

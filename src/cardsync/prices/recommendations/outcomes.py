@@ -3,10 +3,11 @@ kind of review and by rule.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
-and refunds and without cancelled orders. A younger decision waits, one that follows another of its
-card within thirty days is part of that one, and one that was rolled back meanwhile does not count.
-A rule with a hold-out is also judged by it: the kept and the following cards were drawn at random.
-Their sales are counted until the draw's thirty days end, because after that both follow.
+and refunds and without cancelled orders. A younger decision waits. A decision that follows another
+one about the same card within thirty days is part of the earlier one. A decision that was rolled
+back meanwhile does not count. A rule with a hold-out is also judged by comparing the held-out cards
+with the cards that followed the rule, since both groups were drawn at random. Their sales are
+counted until the draw's thirty days end, because after that both groups follow the rule.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ _COUNTED: Final = """
        AND r.state IN ('accepted', 'auto_applied') AND r.settled_at >= :since
      GROUP BY r.kind, r.rule_id
 """
-# The part of a sale that no refund took back, in basis points; a refund of an unknown order took
-# all.
+# The part of a sale that was not refunded, in basis points. If the order's total is unknown, a
+# refund counts as the whole sale.
 _KEPT: Final = f"""
     {WHOLE_BP} - CASE WHEN o.refund_amt > 0
                       THEN round({WHOLE_BP} * coalesce(least(1,
@@ -179,7 +180,9 @@ def _effect_of(cards: dict[tuple[int, int, bool], NetOfCard]) -> Effect:
 
 @dataclass
 class _Review:
-    """`first` is one of its rows; `alone` has the net of each matched card by its id."""
+    """An applied review. `first` is one of its rows; `alone` has the net of each matched card by
+    the card's id.
+    """
 
     first: Any
     kind: str
@@ -217,7 +220,7 @@ class _Review:
 def _reviews(rows: Iterable[Any], left: Callable[[Any], int]) -> list[_Review]:
     found: dict[int, _Review] = {}
     for row in rows:
-        # The card's own rows come first.
+        # The rows of the review's own card are first.
         review = found.setdefault(row.id, _Review(row, row.kind, row.rule_id))
         brought = 0 if row.price is None else left(row)
         if row.own:

@@ -1,9 +1,10 @@
 """Judges the market prices of the seller's own uploads over sixty days by `market.verdicts.spike`,
 for each card, and counts the days without an upload.
 
-A price holds from its observation until the next one, but only a day with an upload shows it. For a
-day without one an imported daily price of the product is used. It is the price of Near Mint in
-English, so other cards have none. A day without either is unknown.
+A price is valid from its observation until the next one, but only a day with an upload confirms it.
+For a day without an upload, an imported daily price of the product is used. It is the price of Near
+Mint in English, so cards in other conditions or languages have no daily price. A day with neither
+price is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cardsync.catalog.market.verdicts import SPIKE_BASE, SPIKE_RISE_BP, Price, S
 from cardsync.platform.money import dollars
 
 _WHOLE_BP: Final = 10_000
-# The newest observation is on the card itself.
+# The newest observation is in the row of the card.
 _OBSERVED: Final = """
     SELECT o.card_id, o.observed_at, (o.market * 10000)::bigint AS market
       FROM price_observation o
@@ -32,7 +33,7 @@ _OBSERVED: Final = """
      WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[])) AND c.observed_at <= :now
      ORDER BY 1, 2
 """
-# The product is named where daily prices may speak for the card.
+# `product_id` is set only if the product's daily prices apply to the card.
 _CARDS: Final = """
     SELECT c.id, c.product_line, c.printing,
            CASE WHEN c.condition = 'NM' AND c.language = 'English'
@@ -42,7 +43,8 @@ _CARDS: Final = """
       LEFT JOIN product q ON q.id = p.adopted_by
      WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
 """
-# The day's latest price comes last. The market's tables are joined with no card.
+# The rows are sorted so that the day's latest price is the last. The market's tables must not be
+# joined with `card`.
 _DAILY: Final = """
     SELECT product_id, printing, (observed_at AT TIME ZONE 'UTC')::date AS day, market
       FROM market_price
@@ -59,8 +61,8 @@ _UPLOADED: Final = """
 
 @dataclass(frozen=True)
 class History:
-    """`days` had an upload, `daily` ones an imported daily price and no upload, and `missed` ones
-    neither although an earlier day had.
+    """The price history of a card. `days` counts the days with an upload, and `daily` the days with
+    only an imported daily price. `missed` has the days with neither that follow a day with a price.
     """
 
     verdict: Spike
@@ -76,7 +78,7 @@ class History:
         return self.verdict.code == "one_day"
 
     def as_evidence(self) -> dict[str, object]:
-        """Return the history as a recommendation's evidence has it."""
+        """Return the history in the form of a recommendation's evidence."""
         base = self.verdict.base
         return {
             "code": self.verdict.code,
@@ -124,7 +126,9 @@ def _is_far(price: int, base: int | None) -> bool:
 
 
 def _on(seen: Sequence[Price], day: date, now: datetime) -> Price | None:
-    """Return the last price that was seen until the end of a day, or until now."""
+    """Return the last price that was observed before the end of a day, or before now if that is
+    earlier.
+    """
     at = _end(day, now)
     last = next((one for one in reversed(seen) if one.observed_at <= at), None)
     return None if last is None else Price(at, last.price)
@@ -145,7 +149,7 @@ async def histories(
     if not card_ids:
         return {}
     asked = {"seller": seller_id, "ids": list(card_ids)}
-    # An observation before the sixty days may still hold in them.
+    # An observation from before the sixty days may still be valid within them.
     known = asked | {"known_since": now - 2 * SPIKE_BASE, "now": now}
     seen = defaultdict[int, list[Price]](list)
     for row in await session.execute(text(_OBSERVED), known):

@@ -1,7 +1,6 @@
-"""Lists pending recommendations: price reviews by expected money, with stale stock and advice on
-rules beside them.
-
-A recommendation whose evidence has expired is not shown, even before the next generation says so.
+"""Lists pending recommendations: price reviews by expected value, and separately stale stock and
+advice on rules. A recommendation whose evidence has expired is not shown, even before the next
+generation ends it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class _Row(NamedTuple):
     proposed_price: Decimal | None
     expected_value: Decimal | None
     confidence: Literal["low", "medium", "high"]
-    # The text of a JSON object, which is sent as it is.
+    # The text of a JSON object, which is sent unchanged.
     evidence: str
     revision: datetime
     created_at: datetime
@@ -61,7 +60,7 @@ _COLUMNS: Final = """
 """
 _OF_CARD: Final = "LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id"
 _PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
-# The page is found in the index; the cards of its rows are joined behind it.
+# The index alone selects the page's rows; their cards are joined afterwards.
 _PAGE: Final = Planned(
     "pending_reviews",
     f"""
@@ -92,7 +91,7 @@ _UNDER: Final = f"""
        AND greatest(r.current_price, r.proposed_price) < :price
      ORDER BY r.worth DESC, r.id LIMIT :most
 """
-# The index alone answers this one.
+# The index alone answers this query.
 _COUNTED: Final = Planned(
     "pending_counted",
     f"""
@@ -109,7 +108,7 @@ async def recommendations(
     paging: Paging,
     now: datetime,
 ) -> RecommendationsShown:
-    """Return a page of the pending price reviews, and the other families whole."""
+    """Return a page of the pending price reviews, and all recommendations of the other families."""
     values = {
         "seller": caller.seller_id,
         "now": now,
@@ -140,7 +139,7 @@ async def recommendations(
 async def without_buy_outs(
     session: AsyncSession, caller: Caller, found: RecommendationsShown, now: datetime
 ) -> None:
-    """Leave out stale stock of which buyers have bought out the market since it was suggested."""
+    """Leave out stale stock if buyers have bought out its market since the suggestion."""
     ids = [one.card.id for one in found.liquidation if one.card]
     badges = await badges_of(session, caller, [], ids, now)
     bought_out = {one.card_id for one in badges if one.bought_out_at is not None}
@@ -156,6 +155,6 @@ async def suggestions_under(
     most: int,
     now: datetime,
 ) -> list[SeenProposal]:
-    """Return the pending prices below an amount, as they are now."""
+    """Return the pending price reviews below an amount, with their current revisions."""
     values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
     return [SeenProposal(*row) for row in await reading.rows(_UNDER, values)]

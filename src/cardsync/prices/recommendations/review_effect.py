@@ -4,8 +4,9 @@ Pure.
 
 A value is the net of a card's sales after fees, in ten-thousandths. The mean difference between a
 card and the mean of its matched cards has a 95 % interval (normal, from the spread of both groups).
-A matched card may be compared with many: it is counted once, and the interval knows how often it
-was used, because ten comparisons with one card are no more than one card.
+One matched card may be compared with many cards. It is counted once, and its weight in the interval
+reflects how often it was used, because ten comparisons with the same card are no more evidence than
+one.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _REASONS: Final[dict[Verdict, str]] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """A card with an applied review, and the net of each unchanged card by its id; zero for a card
-    that did not sell.
+    """A card with an applied review, and the net of each unchanged card by the card's id. The net
+    is zero if the card did not sell.
     """
 
     brought: int
@@ -44,7 +45,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Effect:
-    """Amounts are ten-thousandths a card; without matched cards they are None."""
+    """The effect of reviews or of a rule. Amounts are ten-thousandths of a dollar per card; without
+    matched cards they are None.
+    """
 
     cards: int
     cards_sold: int
@@ -60,7 +63,7 @@ class Effect:
 
 
 def effect_of(pairs: Sequence[Pair]) -> Effect:
-    """Compare; a card without any matched card is left out."""
+    """Compare the cards with their matched cards. A card without matched cards is left out."""
     matched = [pair for pair in pairs if pair.alone]
     if not matched:
         return _sentence("not_enough_sales", (0, 0, 0, 0), (None, None, None, None, None))
@@ -92,8 +95,8 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
 
 
 class _Other(NamedTuple):
-    """A matched card: its weight in the mean of all unchanged cards, and its net; the mean net,
-    where the days of several reviews were compared.
+    """A matched card: its weight in the mean of all unchanged cards, and its net. If the card was
+    compared with several reviews, the net is a mean.
     """
 
     weight: Decimal
@@ -112,7 +115,7 @@ def _weighed(matched: Sequence[Pair]) -> list[_Other]:
 
 
 def _spread(values: Sequence[Decimal]) -> Decimal:
-    """Return the variance of a sample of two or more."""
+    """Return the variance of a sample of at least two values."""
     mean = sum(values, Decimal(0)) / len(values)
     return sum(((one - mean) ** 2 for one in values), Decimal(0)) / (len(values) - 1)
 
@@ -129,15 +132,16 @@ _HELD_REASONS: Final[dict[Verdict, str]] = {
 
 @dataclass(frozen=True)
 class NetOfCard:
-    """The net that a drawn card brought within thirty days, and whether any of it was sold."""
+    """The net of a drawn card's sales within thirty days, and whether any copy was sold."""
 
     net: int
     sold: bool
 
 
 def effect_of_draw(followed: Sequence[NetOfCard], held: Sequence[NetOfCard]) -> Effect:
-    """Compare the cards that followed a rule with those that were held out. Chance drew both, so
-    the difference of their means is the rule's effect; its interval is Welch's, for large groups.
+    """Compare the cards that followed a rule with those that were held out. Both groups were drawn
+    at random, so the difference of their means is the rule's effect. Its interval is Welch's, for
+    large groups.
     """
     counts = (
         len(followed),

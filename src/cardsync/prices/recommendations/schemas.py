@@ -33,7 +33,7 @@ class RecommendedCard(msgspec.Struct):
 
 
 def _card(row: Any) -> RecommendedCard | None:
-    """Return the card of a row, where there is one that the caller may see."""
+    """Return the card of a row, or None if there is no card that the caller may see."""
     known = row.card_id and row.product_name is not None
     return struct_of(RecommendedCard, row) if known else None
 
@@ -61,7 +61,7 @@ class RecommendationShown(msgspec.Struct):
     """A UTC time with six fractional digits; sent back with the decision"""
     created_at: datetime
     expires_at: datetime
-    # It is sent as the database has it.
+    # The evidence is sent as stored in the database.
     evidence: _Evidence
 
     @property

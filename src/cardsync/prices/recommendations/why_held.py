@@ -1,5 +1,5 @@
-"""Says in one sentence why a price is held, by its reason and figures. Pure. A further reason is
-one line of SENTENCES, and of WORDS if it is no review.
+"""Writes one sentence on why a price is held, from the reason and its figures. Pure. To add a
+reason, add a line to SENTENCES and, unless the reason is a review, to WORDS.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     "cap": "The change is bigger than its rule's cap allows, so the price stays the same.",
     "gate": "Waiting for market data, so the price stays the same. {why}",
 }
-# The same for a cap, where the rule's price without it is known.
+# The sentences for a cap if the rule's price without the cap is known.
 LIMITED: Final = "Its rule sets {price}. The {cap} limits how far the price moves at once."
 STUCK: Final = "Its rule sets {price}, which is beyond the {cap}, so the price stays the same."
-# A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing. A
-# cap is named by its period.
+# Short names of the reasons. Reviews have names of their own, and a cap is named by its period.
 WORDS: Final[Mapping[str, str]] = {
     "holdout": "control group",
     "gate": "waiting for market data",
@@ -41,9 +40,9 @@ GATES: Final[Mapping[str, str]] = {
 
 
 class Held(NamedTuple):
-    """`price` is the withheld price, in ten-thousandths; `until` is the end of a hold-out;
-    `verdict` is a market gate's. `period` is the period of a cap; `stays` says that the cap leaves
-    the price unchanged.
+    """The reason for a held price. `price` is the withheld price, in ten-thousandths; `until` is
+    the end of a hold-out; `verdict` is the verdict of a market gate. `period` is the period of a
+    cap; `stays` says that the cap leaves the price unchanged.
     """
 
     reason: str
@@ -67,7 +66,7 @@ class Held(NamedTuple):
 
 
 def gate_hold(steps: Sequence[Mapping[str, object]]) -> str:
-    """Return the sentence of the market gate that held a price; empty if none did."""
+    """Return the sentence of the market gate that held a price, or an empty string if no gate did."""
     gate = next((step for step in steps if step["name"] == "market_gate"), {})
     verdict = gate.get("verdict")
     return "" if verdict is None or verdict in GATE_PASSED else str(gate["summary"])
