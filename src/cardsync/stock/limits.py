@@ -1,17 +1,17 @@
-"""The numbers that bound what this district takes and shows."""
+"""The limits of this package's input and output."""
 
 from __future__ import annotations
 
-# Ids that one request picks; as a text they are separated by commas.
+# The most ids that one request selects, and the most characters of their comma-separated text.
 SELECTED_IDS = 100_000
 SELECTED_CHARACTERS = 2_000_000
 SEARCH_TERMS = 200
 SEARCH_DEPTH = 20
-# The values that the rules of a search compare with, counted each time the search names a rule.
+# The most values in the rules of one search, counted again each time the search names a rule.
 SEARCH_RULE_VALUES = 2_000
 
 CARD_HISTORY_SHOWN = 365
-# Including the observations in the object store.
+# This limit includes the observations in the object store.
 CARD_HISTORY_WHOLE = 5_000
 
 LISTS_PER_SELLER = 100
@@ -22,7 +22,7 @@ LIST_NAME_CHARACTERS = 100
 LABELED_BOXES = 10_000
 
 SHELVED_AT_ONCE = 100_000
-# The most places that an entry of the feed keeps to be undone.
+# The most places that an entry of the activity feed stores for its undo.
 PLACES_UNDONE = 20_000
 LABELS_AT_ONCE = 10_000
 

@@ -1,5 +1,5 @@
-"""Streams the cards that a filter selects, as a CSV. A card that changes meanwhile appears once, as
-it was or as it is.
+"""Streams the cards that a filter selects, as a CSV. A card that changes during the download
+appears once, with its old or its new values.
 """
 
 from __future__ import annotations

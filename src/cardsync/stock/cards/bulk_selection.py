@@ -1,8 +1,8 @@
 """Selects the cards that a caller picks for a write, by ids of listings, ids of rows, or a search
 with filters, and returns a query of their ids.
 
-The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not
-the seller's select no card and are skipped.
+If a caller sends several of these forms, only the first counts; `selected_ids` narrow any form. Ids
+that are not the seller's select no card and are skipped.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Selection(msgspec.Struct):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Return the given parts by name.
+        """Return the parts that the caller sent, by name.
 
         A blank text counts as absent; `selected_ids` narrow even if they are empty or null.
         """
@@ -73,9 +73,7 @@ class Selection(msgspec.Struct):
 
 
 class Picked(NamedTuple):
-    """`query` finds each card once: its `id`, and its `place` in the order in which it was
-    picked.
-    """
+    """`query` returns each card once: its `id`, and its `place` in the order of the selection."""
 
     query: str
     values: dict[str, Any]
@@ -111,7 +109,7 @@ def _integers(name: str, texts: Sequence[str]) -> list[int]:
 
 
 def both(body: Selection | None, query: Selection) -> Selection:
-    """Return one selection of the parts in a body and in a query.
+    """Combine the parts of a body and of a query into one selection.
 
     Raises InvalidPayload if both have the same part.
     """
@@ -192,8 +190,8 @@ async def run_picked(
     values: Mapping[str, Any],
     seconds: float,
 ) -> Sequence[Any]:
-    """Run a statement on `{picked}` and return its rows. Only those of `values` and `now` that the
-    statement names are bound.
+    """Run a statement that reads the picked cards as `{picked}`, and return its rows. Only the
+    values that the statement names are bound.
 
     Raises InvalidPayload also if the statement takes too long.
     """

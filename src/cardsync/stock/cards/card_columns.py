@@ -1,6 +1,4 @@
-"""Reads and keeps the columns of the cards' table. A member's own choice counts before the
-shop's.
-"""
+"""Reads and stores the columns of the cards' table. A member's own choice overrides the shop's."""
 
 from __future__ import annotations
 
@@ -53,12 +51,12 @@ DEFAULT: Final = (
     "change",
     "location",
 )
-# The shop's own choice has this in place of a member's id.
+# The row of the shop's own choice has this value as its member id.
 SHOP: Final = 0
 
 
 def read_columns(given: str) -> tuple[str, ...]:
-    """Read names separated by commas; each counts once, and unknown ones do not. Pure."""
+    """Read names separated by commas, without duplicates and unknown names. Pure."""
     named = dict.fromkeys(name.strip() for name in given.split(","))
     return tuple(name for name in named if name in COLUMNS)
 
@@ -70,7 +68,7 @@ _CHOSEN = """
 
 
 async def chosen_columns(reading: Reading, caller: Caller) -> tuple[str, ...]:
-    """Return the caller's columns, else the shop's, else ours."""
+    """Return the caller's columns, else the shop's, else the defaults."""
     values = {"seller": caller.seller_id, "member": caller.member_id or SHOP}
     rows = await reading.rows(_CHOSEN, values)
     return read_columns(",".join(rows[0][0])) if rows else DEFAULT
@@ -95,7 +93,7 @@ async def choose_columns(
     *,
     shop: bool = False,
 ) -> tuple[str, ...]:
-    """Keep the caller's columns or, with `shop`, everybody's. Raises OwnerRequired,
+    """Store the caller's or, with `shop`, the shop's columns. Raises OwnerRequired,
     InvalidPayload.
     """
     if shop:

@@ -1,7 +1,7 @@
 """Reads the query of GET /api/cards into a typed filter. Pure.
 
 Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that is
-empty or holds anything else selects nothing.
+empty or malformed selects nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Given = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class CardFilter:
-    """The filter selects cards. `ids` narrow every other part; None means that none were given."""
+    """The filter selects cards. `ids` narrow every other part; None means that the query has no
+    ids.
+    """
 
     search: str = ""
     game: str = ""
@@ -61,8 +63,8 @@ def read_page(given: Given) -> CardPage:
 
 
 def line_of(game: str, product_line: str) -> str:
-    """Return the product line that the two names, which mean the same parameter, give. Raises
-    InvalidPayload if they give two.
+    """Return the product line of `game` or `product_line`, two names of one parameter. Raises
+    InvalidPayload if the two name different lines.
     """
     named = [line for text in (game, product_line) if (line := game_of(text))]
     if len(set(named)) > 1:
@@ -77,7 +79,7 @@ def game_of(text: str) -> str:
 
 
 def selected_ids(given: Given) -> str | None:
-    """Return the ids that narrow a selection, however often they are given, with commas."""
+    """Return the ids that narrow a selection, joined by commas; the parameter may be repeated."""
     return ",".join(given["selected_ids"]) if "selected_ids" in given else None
 
 

@@ -1,5 +1,5 @@
-"""Holds the rows of cards that an upload writes: a frame, and the places of its rows by the kind of
-change. Pure.
+"""Holds the rows of cards that an upload writes: a frame, and its row indexes by kind of change.
+Pure.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ IDENTITY = (
 
 @dataclass(frozen=True)
 class Changes:
-    """The rows to write are given by their places in `rows`, in the order to write them.
+    """Each series holds indexes into `rows`, in the order of writing.
 
-    Nothing is copied before its slab is written.
+    A row is copied only when its slab is written.
     """
 
     rows: pl.DataFrame

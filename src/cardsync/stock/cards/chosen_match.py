@@ -1,8 +1,8 @@
-"""Settles a match: the seller chooses the product of a card, and later imports keep it for that
-SKU. Lists, places and history stay, because they belong to the card.
+"""Settles a match: the seller chooses the product of a card, and later imports keep that product
+for the SKU. The card's lists, places and history stay, because they belong to the card.
 
-The choice is a row of its own: an import that runs meanwhile may write the product that it found,
-and its last transaction puts the chosen one back.
+The choice has its own row, because an import that runs at the same time may write the product that
+it matched. The import's last transaction restores the chosen product.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ async def undo_match(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bind the card to its former product. Raises ChangedSince unless it is as it became."""
+    """Bind the card to its former product. Raises ChangedSince if the card's match has changed
+    since.
+    """
     named = {"seller": caller.seller_id, "card": undo["card"]}
     bound = await _bound(session, named)
     if bound.product_id != undo["became"]:

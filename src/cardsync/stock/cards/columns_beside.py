@@ -1,5 +1,5 @@
 """Reads the columns of the cards' table that come from other tables: the cost of the copies, and
-the last sale. One read for all cards of a page.
+the last sale. One query reads them for all cards of a page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BESIDE: Final = f"""
 
 
 class CostAndSale(NamedTuple):
-    """None is unknown, and a card that never sold has no last sale."""
+    """None means unknown; a card that never sold has no last sale."""
 
     cost: Decimal | None
     sold_at: datetime | None

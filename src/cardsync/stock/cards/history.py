@@ -1,5 +1,5 @@
-"""Makes and drops the partitions of the price history, one a month: each is made before an
-observation is moved into it, and dropped when its rows have moved on into the object store.
+"""Makes and drops the monthly partitions of the price history. A partition is made before an
+observation is moved into it, and dropped when its rows have moved to the object store.
 
 The newest observation of a card is kept on the card; it moves to `price_observation` when a newer
 one replaces it.
@@ -22,7 +22,7 @@ def kept_since(work: Work) -> datetime:
 
 
 async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime:
-    """Make sure that the month of `observed_at` has its partition; returns `kept_since`."""
+    """Create the partition of the month of `observed_at` if it is missing; return `kept_since`."""
     since = kept_since(work)
     if observed_at >= since:
         async with work.database.tenant(seller_id) as session:
@@ -34,8 +34,8 @@ async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime
 
 
 async def _oldest(work: Work) -> datetime:
-    """Return the first month that has a partition: older observations were dropped when they
-    arrived, even if today's retention would store them.
+    """Return the first month that has a partition. Older observations were dropped on arrival, even
+    if today's retention would store them.
     """
     async with work.database.shared() as session:
         name = await session.scalar(
@@ -52,7 +52,7 @@ async def _oldest(work: Work) -> datetime:
 
 
 async def drop_old(work: Work) -> int:
-    """Drop the months beyond the retention whose rows have all moved; returns their number."""
+    """Drop the months beyond the retention whose rows have all moved; return their number."""
     async with work.database.shared() as session:
         dropped = await session.scalar(
             text("SELECT drop_price_observation_partitions(:month)"),

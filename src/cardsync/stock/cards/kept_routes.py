@@ -204,7 +204,7 @@ router = Router(
         card_match,
         settle_card_match,
     ],
-    # Each waits for who else writes to the same thing.
+    # These operations wait for other writes to the same searches, columns or match.
     dependencies={"session": Provide(provide_bounded_session)},
     tags=["cards"],
 )

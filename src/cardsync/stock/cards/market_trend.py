@@ -1,7 +1,8 @@
-"""Draws the market prices of a page's cards over 30 days, one line each: one read for all of them.
+"""Draws the market prices of a page's cards over 30 days, one line per card, with one query for
+all.
 
-An observation holds until the next one, so a day without any has the price of the day before. A
-line begins with the first price that is known.
+An observation holds until the next one, so a day without an observation has the price of the day
+before. A line begins with the first known price.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 
 DAYS: Final = 30
-# The box of a drawn line, in its own units; it keeps a distance from the upper and the lower edge.
+# The size of the drawing in SVG units; the line keeps `_EDGE` from the upper and the lower edge.
 WIDTH: Final = 84
 HEIGHT: Final = 20
 _EDGE: Final = 2
-# The newest prices are on the card itself.
+# The statement also reads the newest price, which is on the card itself.
 _OBSERVED: Final = queries_of(__package__)["observed_prices"]
 
 
 class Trend(NamedTuple):
-    """`points` are those of one polyline in a box of 84 by 20, from the oldest day to today."""
+    """`points` are the points of a polyline in a box of 84 by 20, from the oldest day to today."""
 
     points: str
     first: Decimal
@@ -35,7 +36,7 @@ class Trend(NamedTuple):
 async def market_trends(
     reading: Reading, caller: Caller, ids: Sequence[int], now: datetime
 ) -> dict[int, Trend]:
-    """Return the lines by the cards' ids; a card whose price is known for no two days has none."""
+    """Return the lines by card id; a card with known prices of fewer than two days has no line."""
     if not ids:
         return {}
     values = {
@@ -52,7 +53,7 @@ async def market_trends(
 
 
 def trend_of(observed: Iterable[tuple[int, Decimal | None]]) -> Trend | None:
-    """Draw the last price of each day; `observed` has days ago, the oldest first. Pure."""
+    """Draw the last price of each day; `observed` holds (days ago, price), oldest first. Pure."""
     known = [(min(max(ago, 0), DAYS - 1), price) for ago, price in observed if price is not None]
     if not known:
         return None

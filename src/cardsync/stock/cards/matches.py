@@ -1,7 +1,7 @@
-"""Reads the match of a card: how its product was found, how certain that is and why, which parts of
-the card and of the product agree, and what else the card could be.
+"""Reads the match of a card: how its product was found, how certain the match is and why, which
+parts of the card and the product agree, and which other products the card could be.
 
-A provisional product is made of a seller's own line, so it is no evidence and is not shown.
+A provisional product is made from the seller's own row, so it is no evidence and is not shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.visible import VISIBLE
 
-# The parts of an identity: the name, the text on a card and in the catalog, and the key.
+# The parts of an identity: the part's name, its columns in `card` and in `product`, and its key.
 PARTS: Final = (
     ("Set", "set_name", "set_name", "set_key"),
     ("Name", "product_name", "product_name", "name_key"),

@@ -1,5 +1,5 @@
-"""Tables of cards: `card`, `custom_listing` and `price_observation`; and those of the cards' pages:
-`saved_search`, `card_columns`, `seller_set` and `settled_match`.
+"""Tables of cards: The tables `card`, `custom_listing` and `price_observation`, and the tables of
+the cards' pages: `saved_search`, `card_columns`, `seller_set` and `settled_match`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Card(Base):
     """A card is one inventory row of a seller, with the marketplace's newest observation of it
     and our target.
 
-    The columns have the order of the table: those that searches compare are before those that
-    are only shown, because PostgreSQL reads a row from its beginning.
+    The columns have the table's order: columns that searches compare precede columns that are only
+    shown, because PostgreSQL reads a row from its beginning.
     """
 
     __tablename__ = "card"
@@ -32,8 +32,7 @@ class Card(Base):
         ),
         Index("ix_card_product", "seller_id", "product_id"),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
-        # The index says where in the table a seller's cards are: searches read all of them, and
-        # no other seller's.
+        # With this index, a search reads only the table's blocks that hold the seller's cards.
         Index(
             "ix_card_seller",
             "seller_id",
@@ -46,7 +45,7 @@ class Card(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger)
-    # The marketplace's own file has this id: it equals marketplace_id except for custom listings.
+    # The id in the marketplace's own file; it equals marketplace_id except for custom listings.
     listing_id: Mapped[int] = mapped_column(BigInteger)
     product_id: Mapped[int] = mapped_column(BigInteger)
     identity_hash: Mapped[int] = mapped_column(BigInteger)
@@ -84,8 +83,8 @@ class Card(Base):
     rarity: Mapped[str] = mapped_column(Text)
     condition_label: Mapped[str] = mapped_column(Text)
     photo_url: Mapped[str] = mapped_column(Text)
-    # The value is private, published or retired, in rows that a member added; no file of the
-    # marketplace holds such a row.
+    # private, published or retired in rows that a member added; no marketplace file holds such a
+    # row.
     contribution: Mapped[str | None] = mapped_column(Text)
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
     # The price is My Store Price, because the marketplace has none.
@@ -93,11 +92,11 @@ class Card(Base):
 
 
 class CustomListing(Base):
-    """A custom listing has a negative marketplace_id, which is kept forever once minted."""
+    """A custom listing has a negative marketplace_id, which never changes once it is assigned."""
 
     __tablename__ = "custom_listing"
     __table_args__ = (
-        # Titles are as long as cells: their MD5 fits any index.
+        # A title may be as long as a CSV cell, too long for an index, so its MD5 is indexed.
         Index(
             "uq_custom_listing_title",
             "seller_id",
@@ -133,9 +132,7 @@ class PriceObservation(Base):
 
 
 class SavedSearch(Base):
-    """A search that a shop keeps under a name; `name_key` is the form of the name that is
-    compared.
-    """
+    """A search that a shop saved under a name; `name_key` is the compared form of the name."""
 
     __tablename__ = "saved_search"
     __table_args__ = (Index("uq_saved_search_name", "seller_id", "name_key", unique=True),)
@@ -158,7 +155,9 @@ class CardColumns(Base):
 
 
 class SellerSet(Base):
-    """A set of which an import brought a card: completing a search would else read all cards."""
+    """A set of which an import brought a card. Without this table, completing a search would read
+    all cards.
+    """
 
     __tablename__ = "seller_set"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -166,7 +165,7 @@ class SellerSet(Base):
 
 
 class SettledMatch(Base):
-    """The product that a seller chose for a card, and the card's match before."""
+    """The product that a seller chose for a card, and the card's previous match."""
 
     __tablename__ = "settled_match"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

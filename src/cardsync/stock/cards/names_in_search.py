@@ -1,7 +1,7 @@
-"""Reads the seller's own names that a search uses: lists, rules, and cards whose names the language
-would read otherwise.
+"""Reads the seller's own names that a search uses: lists, rules, and cards whose names the search
+language would parse as something else.
 
-One round of reading is enough, and a search without such names needs none.
+A search without such names reads nothing from the database.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cardsync.stock.search.tree import Tree, terms
 
 
 class NamesOf(Enum):
-    """The source of the names that a search may use: the shop's cards, the catalogs' (which a
-    customer may bring), or those of `rows_of_file` (`prices/rules/file_queries.py`).
+    """The source of the names that a search may use: the shop's cards, the catalogs (for cards that
+    a customer may bring), or `rows_of_file` (`prices/rules/file_queries.py`).
     """
 
     SHOP = "shop"
@@ -61,7 +61,8 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> KnownNames:
     guards: tuple[GoverningRule, ...] = ()
     idle: dict[int, str] = {}
     if any(_asks_rules(tree) for tree in trees):
-        # Reading many long queries takes longer than other requests may wait, so a thread does it.
+        # Parsing many long queries would block other requests for too long, so a thread parses
+        # them.
         governing, guards, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
     asked = [*trees, *(rule.tree for rule in (*governing, *guards) if rule.tree is not None)]
     fields = {
@@ -90,7 +91,7 @@ def _asks_rules(tree: Tree) -> bool:
 def _rules(
     rows: Sequence[Sequence[Any]],
 ) -> tuple[tuple[GoverningRule, ...], tuple[GoverningRule, ...], dict[int, str]]:
-    """Return the rules that govern, the guards that hold, and the others."""
+    """Return the base rules and the guards in force, and the names of all other rules by id."""
     live = [
         (GoverningRule(id, name, _tree(query)), guard) for id, name, query, on, guard in rows if on
     ]
@@ -114,14 +115,14 @@ async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
 
 
 async def read_search(rows: Rows, seller_id: int, text: str) -> Tree:
-    """Read a search in which names of the shop's cards mean these cards. Raises QueryError."""
+    """Parse a search; names of the shop's cards in it mean these cards. Raises QueryError."""
     tree, _ = await _read(rows, seller_id, text)
     return tree
 
 
 async def with_names(rows: Rows, seller_id: int, text: str, names: NamesOf = NamesOf.SHOP) -> str:
-    """Return the search with the names of cards in quotes that the language would read otherwise.
-    Raises QueryError for a text that is no search then.
+    """Put quotes around card names that the search language would parse as something else. Raises
+    QueryError if the resulting text still can't be parsed.
     """
     _, changed = await _read(rows, seller_id, text, names)
     return changed
@@ -143,13 +144,13 @@ async def _read(
         return named, changed
     if tree is None:
         assert wrong is not None
-        # Its message is about the search as it was written.
+        # The first error describes the search as the seller wrote it.
         raise wrong
     return tree, text
 
 
-# A product's key finds the names that may be meant; they are compared as they are written. Each
-# step is by an index, whatever the statistics say.
+# Product keys find the candidate names, which are then compared as written. OFFSET 0 makes each
+# step use an index, whatever the planner's statistics are.
 _PRODUCTS = """
     SELECT p.id, p.product_name
       FROM product p
@@ -201,7 +202,9 @@ _HELD = {
 async def _names_in(
     rows: Rows, seller_id: int, found: Sequence[Span], of: NamesOf
 ) -> dict[Span, str]:
-    """Return the parts that are names of cards, each as it is to be read."""
+    """Return the parts that are names of cards, each with the text that the parser shall read
+    instead.
+    """
     if not found:
         return {}
     values = {
@@ -231,7 +234,7 @@ _ASKED = 8
 
 
 async def _held(rows: Rows, seller_id: int, asked: Sequence[Span], of: NamesOf) -> dict[Span, str]:
-    """Return the parts that cannot be read otherwise and that are in names of cards."""
+    """Return the unparsable parts that occur in names of cards, with their replacements."""
     patterns = {holding(plain): span for span in asked for plain in spellings(span.text)}
     values = {"seller": seller_id, "patterns": list(patterns)}
     held = await rows(_HELD[of], values)
@@ -240,8 +243,8 @@ async def _held(rows: Rows, seller_id: int, asked: Sequence[Span], of: NamesOf) 
 
 
 def _keys(found: Sequence[Span]) -> set[str]:
-    """Return the keys of the products that may have these names, with the number that a name ends
-    in as its own and as a part of it.
+    """Return the keys of the products that may have these names. A number at the end of a name is
+    tried both as the collector number and as a part of the name.
     """
     return {
         name_parts(name, number).name_key
@@ -272,8 +275,8 @@ async def own_names(
     member_id: int | None = None,
     field: str | None = None,
 ) -> OwnNames:
-    """Read the names for completing a search: those that the member may see, or, without a member,
-    those that a key may see. Given a field, read only the names that it takes.
+    """Read the names for completing a search that the member may see or, without a member, that a
+    key may see. With `field`, read only the names that this field takes.
     """
     values = {"seller": seller_id, "member": member_id}
 

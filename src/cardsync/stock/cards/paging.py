@@ -12,8 +12,8 @@ def following(
     columns: str,
     cards: str,
 ) -> str:
-    """Return the statement of at most :limit cards behind the card :behind, in the order. It needs
-    no place to count from, so the last cards cost as much as the first.
+    """Return the statement that reads up to :limit cards after the card :behind, in the order. It
+    uses no OFFSET, so the last cards cost as much as the first.
     """
     return f"""
         WITH at AS MATERIALIZED (
@@ -38,7 +38,7 @@ def _keyed(order: PageOrder) -> str:
 
 
 def order_of(where: str, order: PageOrder) -> str:
-    """Return the statement of the ids of the cards in the order, with commas, in one row."""
+    """Return the statement that reads the cards' ids in the order as one text, joined by commas."""
     return f"""
         WITH found AS (SELECT {_keyed(order)} FROM card c WHERE {where} LIMIT :limit)
         SELECT string_agg(CAST(id AS text), ',' ORDER BY {order.by}) FROM found
@@ -52,9 +52,9 @@ def page_of(
     cards: str,
     worth: str = "",
 ) -> str:
-    """Return the statement of the total, and of the sum of the SQL `worth` of each card (else
-    null), with `columns` of `cards`, a join over `card c`, from :offset on and at most :limit;
-    without cards, its one row holds the total and the worth alone.
+    """Return the statement of one page: each row has the total, the sum of the SQL `worth` over all
+    cards (null without `worth`), and `columns` of `cards`, a join over `card c`. The page has up to
+    :limit cards from :offset on; an empty page is one row with only the total and the sum.
     """
     one, all_of_them = (f", {worth} AS worth", "sum(worth)") if worth else ("", "NULL")
     return f"""

@@ -19,7 +19,7 @@ async def refuse_promoted(
     ids: list[int],
     column: Literal["id", "marketplace_id"] = "id",
 ) -> None:
-    """Raises StockPromotedReload if one of these ids, which were selected directly, is retired.
+    """Raise StockPromotedReload if one of these directly selected ids is a retired contribution.
 
     The caller holds the lock of a list or of the account.
     """
@@ -43,7 +43,7 @@ async def refuse_picked_promoted(
     seller_id: int,
     selection: Selection,
 ) -> None:
-    """Check the form of a selection that counts; a search finds no retired contributions."""
+    """Check the ids that a selection uses; a search never finds retired contributions."""
     if selection.marketplace_ids is not None:
         await refuse_promoted(session, seller_id, selection.marketplace_ids, "marketplace_id")
     elif selection.card_ids is not None:

@@ -1,6 +1,6 @@
 """Reads a page of a seller's cards with their lists and places, and the total.
 
-One pass over the cards finds them, for every search: counting and ordering read its result.
+Every search passes over the cards once; counting and ordering use the result of that pass.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def find_cards(
     listed = _LISTED if worth else ""
     statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, listed)
     [rows] = await reading.together([statement], values, last=True)
-    # A page beyond the last one has one row without a card.
+    # For a page beyond the last one, the statement returns one row without a card.
     total, value = rows[0][:2]
     return FoundCards([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
 
@@ -82,8 +82,8 @@ async def find_cards(
 async def order_of_cards(
     reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage
 ) -> str:
-    """Return the ids of the cards that a search finds, in its order and with commas, as one text:
-    at most `limits.CARDS_SCROLLED`. Raises InvalidPayload.
+    """Return the ids of up to `limits.CARDS_SCROLLED` cards of a search, in its order, as one text
+    joined by commas. Raises InvalidPayload.
     """
     selected = await _selected(reading, caller, wanted)
     statement = paging.order_of(selected.where, page_order(page))
@@ -93,7 +93,7 @@ async def order_of_cards(
 
 
 async def cards_of(reading: Reading, caller: Caller, card_ids: Sequence[int]) -> list[CardRow]:
-    """Return the cards with these ids in their order, without those that the caller cannot see."""
+    """Return the cards in the order of the ids, without cards that the caller cannot see."""
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
@@ -112,7 +112,7 @@ async def cards_behind(
     page: CardPage,
     card_id: int,
 ) -> Page[CardRow]:
-    """Return the cards that follow one in the order of a search, as many as a page has. Raises
+    """Return one page of the cards that follow the card `card_id` in the order of a search. Raises
     NotFound, InvalidPayload.
     """
     selected = await _selected(reading, caller, wanted)
@@ -153,8 +153,8 @@ async def search_cards(
     *,
     worth: bool = False,
 ) -> SearchAnswer:
-    """Find a page of the cards that the caller sees. A search that cannot be read, or that takes
-    longer than `seconds`, finds nothing and says why.
+    """Find a page of the cards that the caller sees. A search that cannot be parsed, or that takes
+    longer than `seconds`, returns no cards and the reason.
     """
     try:
         found = await find_cards(reading, caller, wanted, page, worth=worth)
@@ -200,8 +200,8 @@ async def read_card(
     card_id: int,
     most: int = CARD_HISTORY_SHOWN,
 ) -> tuple[CardRow, list[ObservationRow]]:
-    """Return the card, and its observations, newest first; those that have moved to the object
-    store are in `stock/cards/queries.py`. Raises NotFound.
+    """Return the card and its observations, newest first, without observations that have moved to
+    the object store (`read_whole_card` reads these, too). Raises NotFound.
     """
     values = {
         "seller": caller.seller_id,
@@ -220,8 +220,8 @@ OWN_FIELDS = ("set", "game", "list", "rule")
 
 
 async def complete_search(reading: Reading, caller: Caller, text: str) -> list[Completion]:
-    """Complete the end of a search. Nothing is read unless the seller's own names may be written
-    there.
+    """Complete the end of a search. The database is read only for fields that take the seller's own
+    names.
     """
     if (field := field_at_end(text)) not in OWN_FIELDS:
         return complete(text, OwnNames())
@@ -232,11 +232,11 @@ async def complete_search(reading: Reading, caller: Caller, text: str) -> list[C
 async def read_whole_card(
     database: Database, caller: Caller, settings: Settings, now: datetime, card_id: int
 ) -> tuple[CardRow, list[ObservationRow]]:
-    """Return the card, and its observations, newest first. Raises NotFound."""
+    """Return the card and all its observations, newest first. Raises NotFound."""
     most = CARD_HISTORY_WHOLE
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         card, history = await read_card(reading, caller, card_id, most)
-    # The connection is given back before the files are read.
+    # The connection returns to the pool before the files are read.
     old = Old(database, open_store(settings), caller.seller_id)
     rows = await rows_of_key(old, HISTORY, card_id, most - len(history))
     older = (ObservationRow._make(map(row.get, ObservationRow._fields)) for row in rows)

@@ -83,7 +83,7 @@ def _given(request: ApiRequest) -> dict[str, list[str]]:
 
 @dataclass
 class _CardsQuery(Operation):
-    """GET /cards reads its query itself: a value that can't be read is refused in our words."""
+    """GET /cards parses its query itself, so that this service's own messages refuse bad values."""
 
     def __post_init__(self) -> None:
         self.parameters = described(_QUERY)
@@ -129,7 +129,7 @@ async def completions(
 
 @dataclass
 class _SelectedQuery(Operation):
-    """The export takes the same filter, and no page."""
+    """The export takes the same filter, but no page."""
 
     def __post_init__(self) -> None:
         self.parameters = described(
@@ -180,7 +180,7 @@ async def card(
 
 @dataclass
 class _BehindQuery(Operation):
-    """The next part takes the same filter and order, and no number of a page."""
+    """The next part takes the same filter and order, but no page number."""
 
     def __post_init__(self) -> None:
         filter_parameters = {name: form for name, form in _QUERY.items() if name != "page"}

@@ -1,4 +1,4 @@
-"""Reads which cards of a shop are the same one in another condition, printing or language."""
+"""Reads a shop's listings of one catalog card in all conditions, printings and languages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SameCard(NamedTuple):
 
 
 async def same_cards(reading: Reading, caller: Caller, card_id: int) -> list[SameCard]:
-    """Return the card and those in stock that differ from it in condition, printing or language."""
+    """Return the card and its variants in stock (other conditions, printings, languages)."""
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,

@@ -1,6 +1,7 @@
-"""Saves, changes and deletes the searches that a shop keeps.
+"""Saves, changes and deletes a shop's saved searches.
 
-Writes of a seller go one at a time, so that names, number and order hold.
+A seller's writes run one at a time, so that names stay unique, the limit holds and the order has no
+gaps.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _search_json(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, ob
 
 
 def _moved(known: list[SavedSearch], row: SavedSearch, place: int) -> list[SavedSearch]:
-    """Put one search at a place, and renumber all of them."""
+    """Move one search to a place, and renumber all searches."""
     others = [one for one in known if one is not row]
     moved = [*others[: place - 1], row, *others[place - 1 :]]
     for position, one in enumerate(moved, 1):
@@ -191,7 +192,7 @@ async def undo_search(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Restore a search, also its place. Raises ChangedSince unless it is as it became."""
+    """Restore a search and its place. Raises ChangedSince if the search has changed since."""
     id, was, became = undo["id"], undo.get("was"), undo.get("became")
     await locked(session, Lock.SHOP, caller.seller_id)
     if was is not None:

@@ -1,7 +1,7 @@
 """Writes a filter's selection of a seller's cards as a condition of SQL over `card c`.
 
-All selections are made here: reads, lists, shelves and prices use this module, so that a search
-means the same in all of them.
+Reads, lists, shelves and prices all select cards with this module, so that a search means the same
+everywhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ async def select_cards(
     wanted: CardFilter,
     now: datetime,
 ) -> Selected:
-    """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
+    """Select the cards of a filter that the caller, a member or a key, may see. Raises
+    QueryError.
+    """
     seller_id = caller.seller_id
     tree = await read_search(rows, seller_id, wanted.search)
     if not caller.sees_revenue:

@@ -1,6 +1,6 @@
 """Writes the order of a page of cards as SQL over `card c`: the keys and their ORDER BY. Pure.
 
-Cards without the value are last in both directions; cards with equal values are ordered by id.
+Cards without a value to sort by are last in both directions; ties are ordered by id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from cardsync.stock.search.folding import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):
-    """`keys` are expressions over a card; `by` orders rows that have them as k0, k1, … and an id."""
+    """`keys` are expressions over a card; `by` orders rows with columns k0, k1, … (the keys) and
+    id.
+    """
 
     keys: tuple[str, ...]
     by: str
@@ -25,7 +27,7 @@ def _part(begins: str, ends: str) -> str:
 
 
 _KEY = _part(NUMBER, TOTAL)
-# Numbers are ordered by the digits in them: TG5 before TG10.
+# Collector numbers are ordered by the number in them: TG5 before TG10.
 _NATURAL = (
     "c.number_leading",
     f"CASE WHEN c.number_leading IS NULL THEN nullif(substring({_KEY} FROM '^[^0-9]*'), '') END",
@@ -35,7 +37,7 @@ _NATURAL = (
     ),
     _KEY,
 )
-# A box's rank has no sign below a space.
+# chr(1) separates rank and slot, because a box's rank has no character below a space.
 _PLACE = f"""(SELECT min({WAY} || chr(1) || lpad(CAST(l.slot AS text), 7, '0'))
   FROM card_location l {NAMED} WHERE l.seller_id = :seller AND l.card_id = c.id)"""
 _KEYS: dict[Sort, tuple[str, ...]] = {
@@ -51,8 +53,8 @@ _KEYS: dict[Sort, tuple[str, ...]] = {
 
 
 def behind(order: PageOrder, direction: str) -> str:
-    """Return the condition that a row of keys follows the row `at` in the order: both have
-    k0, k1, … and an id, and a missing value is the last.
+    """Return the condition that the row `f` follows the row `at` in the order. Both rows have the
+    columns k0, k1, … and id; a null key is last.
     """
     sign = "<" if direction == "desc" else ">"
     found = f"f.id {sign} at.id"

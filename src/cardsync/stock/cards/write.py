@@ -1,9 +1,9 @@
 """Writes the changed rows of an import in slabs. A slab is one transaction that ends by renewing
 the lease.
 
-A slab commits only while the lease is ours and no cancel came, so a worker that seemed dead can't
-overwrite its successor's work. It also commits only after the slabs before it: commits that did not
-wait for the disk may be gone after the database crashed.
+A slab commits only while this worker holds the lease and nobody has canceled the run, so a worker
+that seemed dead can't overwrite its successor's work. A slab also commits only if the slabs before
+it are stored, because commits that did not wait for the disk may be lost in a database crash.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
 from cardsync.stock.search.folding import search_columns
 
 WRITERS = 2
-# A slab's cards are between its first id and its last, and slabs follow one another: with
-# any statistics, all slabs together read a seller's cards once. A plain join may read all cards
-# for every slab, and PostgreSQL may search an array of the ids for each card: for a seller who is
-# newer than the statistics, the planner expects one row.
+# The id range of a slab limits what its statements read, so all slabs together read a seller's
+# cards once, whatever the planner's statistics are. For a seller who is newer than the statistics,
+# the planner expects one row: then a plain join may read all cards for every slab, and a test
+# against an array of ids may search the array for each card.
 _JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
-# These columns are made of the texts when a slab is encoded.
+# These columns are computed from the texts when a slab is encoded.
 _SEARCHED = ("search_text", "number_leading")
 _TYPES = {
     "id": "bigint",
@@ -58,8 +58,8 @@ _TYPES = {
     **dict.fromkeys(_TEXTS, "text"),
 }
 
-# A new card is copied in with these columns; `custom`, `gone` and the ids of all listings but
-# custom ones follow from them.
+# New cards are copied with these columns. INSERT_SQL derives `custom`, `gone` and, except for
+# custom listings, `listing_id` from them.
 _CARD = (
     "id",
     "marketplace_id",
@@ -76,12 +76,12 @@ _CARD = (
 )
 _VALUES = ("values_hash", "quantity", "my_store_priced", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
-# New cards are written in at least this many steps, and fewer only where a step would have fewer
-# rows than this: each step moves a progress bar.
+# New cards are written in at least _STEPS slabs, or fewer if a slab would have fewer than
+# _STEP_ROWS rows. Each slab moves a progress bar.
 _STEPS = 12
 _STEP_ROWS = 2_500
-# These columns have a fixed width and are never null: PostgreSQL finds them in a row without
-# reading the ones before, so they are first.
+# These columns have a fixed width and are never null. They are first in a row, because PostgreSQL
+# then finds them without reading other columns.
 _FIXED = (
     "id",
     "marketplace_id",
@@ -97,7 +97,7 @@ _FIXED = (
 
 @dataclass(frozen=True)
 class Writer:
-    """The parts that every slab of one run needs."""
+    """The state that all slabs of one run share."""
 
     database: Database
     lease: Lease
@@ -169,8 +169,8 @@ GONE_SQL = f"""
 
 @dataclass(frozen=True)
 class Slab:
-    """A part of the rows to write: the places in `rows`, the columns that are copied in, and the
-    statements that settle it.
+    """A part of the rows to write: their indexes `at` in `rows`, the columns that are copied into
+    `incoming`, and the statements that apply them.
     """
 
     phase: str
@@ -178,8 +178,8 @@ class Slab:
     at: pl.Series
     columns: tuple[str, ...]
     statements: tuple[str, ...]
-    # A task finds the new cards' product, match and search columns while other slabs are written;
-    # `found` is that task, and the slab's own cards begin at an offset in its result.
+    # `found` is a task that finds the product, match and search columns of all new cards while
+    # other slabs are written. This slab's cards begin at the row `found_from` of its result.
     found: asyncio.Task[pl.DataFrame] | None = None
     found_from: int = 0
 
@@ -198,8 +198,8 @@ def _slabs(
 ) -> list[Slab]:
     columns = sorted(columns, key=lambda name: name not in _FIXED)
     rows = rows.select(name for name in columns if name not in _SEARCHED)
-    # Slabs have one size, and their number is a multiple of the writers': no writer waits for the
-    # other's last slab.
+    # All slabs have the same size, and their number is a multiple of WRITERS, so that no writer
+    # waits for another's last slab.
     count = -(-at.len() // size)
     if count > 1:
         size = -(-at.len() // (-(-count // WRITERS) * WRITERS))
@@ -216,8 +216,8 @@ def _slabs(
 
 
 def plan(changes: Changes, size: int) -> list[Slab]:
-    """Plan value changes first, then rows that only have a new target. Somebody watches how new
-    cards come in.
+    """Plan new cards and value changes first, because a member watches new cards appear, then rows
+    that only have a new target.
     """
     asked = ("rule_id", "asked")
     values = ("id", *_VALUES, "observed", *asked)
@@ -299,16 +299,16 @@ def decimal(name: str) -> pl.Expr:
 
 
 async def write(writer: Writer, waiting: deque[Slab]) -> None:
-    """Commit slab after slab, taken from `waiting`. Raises LeaseLost or CancelRequested at a
+    """Commit the slabs in `waiting` one after the other. Raises LeaseLost or CancelRequested at a
     boundary; committed slabs stay.
 
-    Several slabs are in work at once, each on its own connection: while one is encoded or waits
-    for the disk, PostgreSQL works on another.
+    Several slabs are written at once, each on its own connection: while one slab is encoded or
+    waits for the disk, PostgreSQL works on another.
     """
     if not waiting:
         return
     async with writer.database.tenant(writer.seller_id) as session:
-        # From here on until the run's end the export can't answer 304 from the stored fingerprint.
+        # Until the run ends, the export must not answer 304 from the stored fingerprint.
         await session.execute(
             text("UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"),
             {"seller": writer.seller_id},
@@ -325,11 +325,11 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
         *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
     )
     if wrong := [error for error in ended if error is not None]:
-        # Where one writer's commit failed, the other finds another progress than it follows: its
-        # error is only a consequence.
+        # After one writer's commit has failed, the other writer sees an unexpected progress and
+        # raises LeaseLost, too. So any other error is preferred.
         raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
     async with writer.database.tenant(writer.seller_id) as session:
-        # This commit waits for the disk, and so for the writers' commits.
+        # This commit waits for the disk, and thereby for the writers' earlier commits.
         await hold_lease(
             session,
             writer.lease,
@@ -343,7 +343,7 @@ async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
         while waiting:
             await _write_slab(writer, waiting.popleft())
     except BaseException:
-        # The other writers end with their present slab, which the same lease or cancel stops.
+        # The other writers stop after their current slab.
         waiting.clear()
         raise
 
@@ -358,12 +358,12 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
 async def _commit_slab(writer: Writer, slab: Slab) -> None:
     rows = await asyncio.to_thread(_rows, slab)
     async with writer.database.tenant(writer.seller_id) as session:
-        # The last commit waits for the disk and for everything before it. A slab that a power cut
-        # takes is written again, because the progress that the next slab finds is then not the
-        # one that it follows.
+        # Only the run's last commit waits for the disk, and thereby for all commits before it. If a
+        # power cut loses this slab, the next slab's expected progress does not match the stored
+        # one, so the slabs are written again.
         await session.execute(text(committed_before_the_disk()))
         await _settle(session, writer, slab, rows)
-        # Slabs are counted in the order of the row's lock, which is the order of the commits.
+        # The lock keeps the progress in the order of the commits.
         async with writer.counting:
             before = writer.progress[0]
             after = writer.progress[0] + slab.at.len()
@@ -380,7 +380,7 @@ async def _commit_slab(writer: Writer, slab: Slab) -> None:
 
 
 async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
-    """Tombstone in the caller's transaction, so that a cancelled run takes nothing away.
+    """Mark cards as gone in the caller's transaction, so that a canceled run removes no cards.
 
     Raises LeaseLost or CancelRequested.
     """

@@ -1,9 +1,9 @@
 """Adds a card that a member has in hand and that no marketplace lists yet, as a row of the
 inventory.
 
-While private, a contribution is visible to its member alone; once published, to everybody; when the
-marketplace lists its copies, it is retired (promote.py). It has no target and is in no export. Its
-marketplace_id is a negative number of its own, beyond those of custom listings.
+A private contribution is visible only to its member, a published one to all members. When the
+marketplace lists its copies, the contribution is retired (promote.py). It has no target and is in
+no export. Its marketplace_id is a unique negative number, below the ids of custom listings.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cardsync.stock.contributions.promote import note_listed
 from cardsync.stock.limits import PUBLISHED_AT_ONCE
 from cardsync.stock.search.folding import search_columns
 
-# Numbers below it belong to custom listings, which count from 1.
+# Smaller numbers belong to custom listings, which count from 1.
 _FIRST_NUMBER = 10**12
 _PRICES_END = 10**8
 _LABELS = {code: name.title() for name, code in CODES.items()}
@@ -43,7 +43,7 @@ _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 @dataclass(frozen=True)
 class WantedCard:
-    """The card is given by `product_id`, or by the texts that a line of a file would have."""
+    """`product_id` identifies the card; without it, the texts do, as in a row of a file."""
 
     product_id: int | None
     game: str | None
@@ -87,7 +87,7 @@ async def contribute(database: Database, caller: Caller, wanted: WantedCard, now
             session,
             caller,
             "contribution.added",
-            # Others must not learn of a member's private cards.
+            # Other members must not learn the names of a member's private cards.
             f"{wanted.quantity} of {product.product_name if wanted.shared else 'a card'} contributed",
             now,
         )
@@ -95,8 +95,8 @@ async def contribute(database: Database, caller: Caller, wanted: WantedCard, now
 
 
 def _read(wanted: WantedCard) -> dict[str, Any]:
-    """Return condition, printing and language as cards have them; the printing is None where it is
-    not said. Raises InvalidPayload.
+    """Return condition, printing and language as cards store them; the printing is None if the
+    caller sent none. Raises InvalidPayload.
     """
     described = {
         "condition": _one_of("condition", wanted.condition, _CONDITIONS),
@@ -111,7 +111,7 @@ def _read(wanted: WantedCard) -> dict[str, Any]:
 
 
 def _row_of(product: _Product, described: Mapping[str, str], wanted: WantedCard) -> dict[str, Any]:
-    """Return the columns of the card."""
+    """Return the column values of the new card."""
     searched = ("product_name", "set_name", "rarity", "number")
     words = search_columns(pl.DataFrame({name: [getattr(product, name)] for name in searched}))
     printing = described["printing"]
@@ -140,7 +140,7 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
 
 
 async def _publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> bool:
-    """Return whether the contribution was private until now."""
+    """Publish a contribution; return whether it was private before."""
     named = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
     lists = await _held_lists(session, caller.seller_id, card_id)
     row = (
@@ -184,8 +184,8 @@ async def publish_picked(
     now: datetime,
     seconds: float,
 ) -> tuple[int, bool]:
-    """Publish the member's own contributions of a selection, at most some hundreds. Return how many
-    were published, and whether there are more. Raises InvalidPayload, ListFull.
+    """Publish up to PUBLISHED_AT_ONCE of the member's own contributions in a selection. Return the
+    number of published contributions, and whether more are left. Raises InvalidPayload, ListFull.
     """
     values = {
         "seller": caller.seller_id,
@@ -196,7 +196,7 @@ async def publish_picked(
     rows = await run_picked(session, caller, selection, _OWN, values, seconds)
     own = [row.id for row in rows]
     await locked(session, caller.seller_id)
-    # The same order everywhere, so that two members do not wait for each other in turn.
+    # Contributions are published in the order of their ids, so that two members do not deadlock.
     new = [
         card_id
         for card_id in sorted(own[:PUBLISHED_AT_ONCE])
@@ -209,7 +209,7 @@ async def publish_picked(
 async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:
     """Lock and return the lists that the card is on.
 
-    Lists are locked before cards, in the same order as in promote.py, where entries change hands.
+    Lists are locked before cards and by id, as in promote.py, which moves entries to live cards.
     """
     held = text("""
         SELECT l.id
@@ -222,8 +222,8 @@ async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> li
 
 
 async def _need_room(session: AsyncSession, seller_id: int, lists: list[int]) -> None:
-    """Check that each list has room for one more card: while the card was private, it took no
-    place for anybody else. Raises ListFull.
+    """Check that each list has room for one more card, because a private card does not count toward
+    the list's cap. Raises ListFull.
     """
     full = text("""
         SELECT min(l.name)
@@ -252,8 +252,8 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
 
 
 async def _known(database: Database, caller: Caller, product_id: int) -> _Product:
-    """Return a product of the catalog, or a provisional one that a card of this seller has: the
-    names that other sellers give to their cards stay theirs.
+    """Return a product of the catalog, or a provisional product of one of this seller's cards.
+    Other provisional products carry other sellers' own texts, which stay private.
     """
     query = text("""
         SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game,
@@ -282,8 +282,8 @@ async def _described(
     wanted: WantedCard,
     described: dict[str, object],
 ) -> _Product:
-    """Identify the card as an upload's row is identified: by the catalog, else by a provisional
-    product of these texts.
+    """Identify the card like a row of an upload: by the catalog, else by a provisional product made
+    from these texts.
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")

@@ -1,8 +1,8 @@
 """Decides how many contributed copies of a card each live card takes over after an upload. Pure.
 
-A copy counts as a contributed one if the marketplace lists more of the card than it ever did since
-the contribution was published. Each copy counts for one contribution: for the one before which the
-fewest were listed, of equal ones for the oldest.
+A listed copy counts as a contributed copy if the marketplace now lists more copies of the card than
+at any time since the contribution was published. Each copy counts for one contribution: the one
+before which the fewest copies were listed, and among equals the oldest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Published:
-    """`listed` holds, by the id of a live card, the most copies that were listed of it."""
+    """`listed` maps a live card's id to the largest quantity listed since the publication."""
 
     id: int
     quantity: int
@@ -38,7 +38,7 @@ class TakenOver(NamedTuple):
 
 
 def taken(published: Iterable[Published], live: Iterable[Live]) -> list[TakenOver]:
-    """Return the copies that the live cards, which are all the same, take over."""
+    """Return the copies that each live card takes over; all of `live` are the same card."""
     published = list(published)
     left = {one.id: one.quantity for one in published}
     found = []
@@ -55,12 +55,12 @@ def taken(published: Iterable[Published], live: Iterable[Live]) -> list[TakenOve
 
 
 def listed_before(one: Published, card: Live) -> int:
-    """Return how many copies of the live card say nothing of the contribution: the most that were
-    listed since it was published.
+    """Return how many copies of the live card were listed independently of the contribution: the
+    largest quantity since its publication.
     """
     known = one.listed.get(card.id)
-    # A file may have been exported before the contribution was published, and a card that was
-    # listed then may turn out only later to be the same.
+    # The file may have been exported before the contribution was published. A card that was listed
+    # then may also be recognized as the same card only later.
     if card.observed_at < one.published_at or (
         known is None and card.created_at < one.published_at
     ):
@@ -76,8 +76,8 @@ class Place(NamedTuple):
 
 
 def moved(places: Iterable[Place], takings: Iterable[TakenOver], retired: set[int]) -> list[Place]:
-    """Return the places after live cards have taken contributed copies over: their copies are taken
-    in the order of the places, and a retired contribution leaves none.
+    """Return the places after live cards have taken over contributed copies, place by place in
+    order. All remaining places of a retired contribution move to its last live card.
     """
     lying = {(place.card, place.box, place.slot): place.quantity for place in places}
     after: dict[tuple[int, int, int], int] = {}

@@ -1,10 +1,11 @@
 """Turns published contributions into live cards once the marketplace lists them, and retires the
-private ones of a member who leaves. Each function runs inside the transaction that causes it.
+private contributions of a member who leaves. Each function runs inside the transaction that causes
+it.
 
-`note_listed` records how many of the card are listed when a contribution is published. When an
-upload shows more of it, the live card takes over the copies that are new, with the lists and their
-places (`promote`; `newly_listed.py` says which copies). A contribution of which no copy is left is
-retired.
+`note_listed` records how many copies of the card are listed when a contribution is published. When
+an upload shows more copies, the live card takes over the new copies with their places, and the
+contribution's lists (`promote`; `newly_listed.py` decides which copies). A contribution without
+copies is retired.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from cardsync.stock.lists.seller_lists import alone_with_lists
 class PublishedContribution(Base):
     """How many copies of a card the marketplace listed when a member published a contribution of it
     (tenant). The row is deleted when the contribution is retired. `listed` maps the id of each live
-    card that is the same to the most copies of it that were listed since then.
+    listing of that card to the largest quantity listed since then.
     """
 
     __tablename__ = "published_contribution"
@@ -106,16 +107,17 @@ _PLACED: Final = """
 async def note_listed(
     session: AsyncSession, seller_id: int, card_ids: Sequence[int], now: datetime
 ) -> None:
-    """Note how many of these cards the marketplace lists while their contributions are published.
+    """Record how many copies of these cards the marketplace lists when their contributions are
+    published.
 
-    The caller holds the seller's row, so that no import ends meanwhile.
+    The caller holds the lock of the seller's row, so that no import ends meanwhile.
     """
     await session.execute(text(_NOTED), {"seller": seller_id, "ids": list(card_ids), "now": now})
 
 
 async def promote(session: AsyncSession, seller_id: int) -> None:
-    """Let the live cards take over the contributed copies that are listed by now. Where nothing is
-    published, this costs one read of an index. The caller holds the seller's row.
+    """Move contributed copies that are now listed to the live cards. For a seller without published
+    contributions, this costs one index read. The caller holds the lock of the seller's row.
     """
     published = "SELECT count(*) FROM published_contribution WHERE seller_id = :seller"
     if not await session.scalar(text(published), {"seller": seller_id}):
@@ -132,7 +134,7 @@ _Group = tuple[list[Published], list[Live]]
 
 
 async def _listed(session: AsyncSession, seller_id: int) -> list[_Group]:
-    """Return the published contributions of each card with the live cards that are the same."""
+    """Return groups of published contributions and live listings of the same card."""
     groups: defaultdict[tuple[object, ...], tuple[dict[int, Published], dict[int, Live]]]
     groups = defaultdict(lambda: ({}, {}))
     for row in await session.execute(text(_LISTED), {"seller": seller_id}):
@@ -171,7 +173,7 @@ async def _take_over(
 
 
 async def _note_most(session: AsyncSession, seller_id: int, groups: list[_Group]) -> None:
-    """Store the most copies that were listed: copies explained now promote nothing later."""
+    """Store the largest listed quantities, so that copies counted now promote nothing later."""
     most = text("""
         UPDATE published_contribution SET listed = :listed
          WHERE seller_id = :seller AND card_id = :id
@@ -205,8 +207,8 @@ async def retire_private(session: AsyncSession, seller_id: int, member_id: int) 
 
 
 async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
-    """Lock all lists. Putting cards on a list needs its lock, and so does making one: until the
-    transaction ends, no other one does either.
+    """Lock all lists: until this transaction ends, no other one adds cards to a list or makes a
+    list.
     """
     await alone_with_lists(session, seller_id)
     held = text("SELECT id FROM card_list WHERE seller_id = :seller ORDER BY id FOR UPDATE")

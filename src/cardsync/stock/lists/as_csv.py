@@ -1,4 +1,4 @@
-"""Writes a seller's lists as a CSV. There are at most a hundred."""
+"""Writes a seller's lists, at most a hundred, as a CSV."""
 
 from __future__ import annotations
 

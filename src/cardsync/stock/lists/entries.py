@@ -23,7 +23,7 @@ from cardsync.stock.lists.seller_lists import locked_list
 
 
 class Added(NamedTuple):
-    """`requested` counts the selected cards, whether they were on the list or not."""
+    """`requested` counts all selected cards, including cards that were already on the list."""
 
     added: int
     requested: int
@@ -84,7 +84,9 @@ async def remove_cards(
     now: datetime,
     seconds: float,
 ) -> int:
-    """Return how many of the cards were on the list. Raises NotFound and InvalidPayload."""
+    """Remove the cards from the list; return how many were on it. Raises NotFound and
+    InvalidPayload.
+    """
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     rows = await run_picked(

@@ -13,7 +13,7 @@ from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class CardList(Base):
-    """`name_key` is the form of the name that is compared."""
+    """`name_key` is the form by which names are compared."""
 
     __tablename__ = "card_list"
     __table_args__ = (
@@ -37,7 +37,7 @@ class CardList(Base):
 
 
 class CardListEntry(Base):
-    """A card is on a list, gone or not.
+    """A card on a list, out of stock or not.
 
     The table does not refer to `card`, whose rows are never deleted: every import would pay for
     the reference.

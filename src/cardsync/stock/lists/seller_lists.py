@@ -1,7 +1,7 @@
 """Reads a seller's lists with their counts, and makes, renames and deletes them.
 
-Only one transaction at a time makes or renames lists of a seller, so that names, slugs and the
-number of lists hold; every change of a list locks its row.
+Only one transaction at a time makes or renames a seller's lists, so that names and slugs stay
+unique and the limit on lists holds. Every change of a list locks its row.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LISTS = queries_of(__package__)["lists"].format(visible=VISIBLE)
 
 
 async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:
-    """Return all lists; `asked` is the card for which `member` is shown, given by `card_id` or
-    `marketplace_id`, or empty.
+    """Return all lists. `asked` is empty, or holds the `card_id` or `marketplace_id` of a card;
+    `member` then tells whether the card is on the list.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
@@ -46,7 +46,7 @@ async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> 
 
 
 def _body(caller: Caller, row: Sequence[Any], *, asked: bool = False) -> CardListBody:
-    """Return a row of _LISTS."""
+    """Convert a row of _LISTS."""
     return struct_of_values(
         CardListBody,
         row[:-1],
@@ -88,8 +88,8 @@ async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> CardL
 
 
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
-    """Lock the list: until the transaction ends, no other one adds to it, renames or deletes it.
-    Raises NotFound.
+    """Lock the list: until this transaction ends, no other one adds cards to it, renames it or
+    deletes it. Raises NotFound.
     """
     found = await session.scalar(
         text(
@@ -187,7 +187,7 @@ _DELETE = """
 
 
 async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:
-    """Delete a list. Its cards stay as they are; its slug is never used again. Raises NotFound."""
+    """Delete a list. Its cards do not change; its slug is never used again. Raises NotFound."""
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     values = {"seller": caller.seller_id, "id": list_id, "now": now}
@@ -229,7 +229,7 @@ async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
 
 
 async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
-    """Return every list that exists or existed, locked as by `alone_with_lists`."""
+    """Return all lists, also deleted ones, under the lock of `alone_with_lists`."""
     await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())
 
@@ -238,7 +238,7 @@ FALLBACK = "list"
 
 
 def is_one_line(name: str) -> bool:
-    """Return whether the name has no control character and no end of a line."""
+    """Return whether the name has no control characters and no line breaks."""
     return not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name)
 
 
@@ -248,7 +248,9 @@ def slug_of(name: str) -> str:
 
 
 def free_slug(name: str, used: Container[str]) -> str:
-    """Return the name's slug, with a number from 2 on if the slug is used or ever was."""
+    """Return the name's slug; if a list has or had that slug, append the first free number from 2
+    on.
+    """
     slug = slug_of(name)
     number = 2
     while (found := slug if number == 2 else f"{slug}-{number - 1}") in used:

@@ -1,7 +1,8 @@
-"""Undoes a change of lists, by the change's entry in the activity feed. Each function raises
-ChangedSince if the list has changed since.
+"""Undoes a change of lists that is an entry of the activity feed. Each function raises ChangedSince
+if the list has changed since.
 
-Locks are taken as by the changes themselves: names first, then the list.
+Locks are taken in the same order as by the changes: the lock of all lists first, then the list's
+row.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Undo = Mapping[str, Any]
 
 
 async def unmake(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Delete a list that was made, while it has its name and no cards."""
+    """Undo making a list: delete it if it still has its name and no cards."""
     named = await _held(session, caller, undo)
     await _need_name(session, named, undo["name"])
     on_it = await session.scalar(text(_COUNT), named)
@@ -41,7 +42,7 @@ async def unmake(session: AsyncSession, caller: Caller, undo: Undo, now: datetim
 
 
 async def unrename(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Give a list its former name, while it has the new one."""
+    """Undo a rename: restore the former name if the list still has the new one."""
     named = await _held(session, caller, undo)
     await _need_name(session, named, undo["became"])
     await _need_free(session, named, undo["was"])
@@ -50,7 +51,7 @@ async def unrename(session: AsyncSession, caller: Caller, undo: Undo, now: datet
 
 
 async def undelete(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Bring a deleted list back with its cards, slug and name."""
+    """Restore a deleted list with its cards, slug and name."""
     await alone_with_lists(session, caller.seller_id)
     named = {"seller": caller.seller_id, "list": undo["list"]}
     await _need_free(session, named, undo["name"])
@@ -62,7 +63,7 @@ async def undelete(session: AsyncSession, caller: Caller, undo: Undo, now: datet
 
 
 async def take_off(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Take cards that were added off again, while all of them are on the list."""
+    """Undo adding cards: remove them if all of them are still on the list."""
     named = await _held(session, caller, undo) | {"cards": undo["cards"]}
     missing = len(undo["cards"]) - await run(session, _TAKE, named)
     if missing:
@@ -72,7 +73,7 @@ async def take_off(session: AsyncSession, caller: Caller, undo: Undo, now: datet
 
 
 async def put_on(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Put cards that were removed on the list again, while none of them is."""
+    """Undo removing cards: add them again if none of them is on the list."""
     named = await _held(session, caller, undo) | {"cards": undo["cards"]}
     again = await session.scalar(text(_ON_IT), named)
     if again:
@@ -120,7 +121,7 @@ _REVIVE = """
     UPDATE card_list SET deleted_at = NULL
      WHERE seller_id = :seller AND id = :list AND deleted_at IS NOT NULL
 """
-# A contribution that was retired since has left every list.
+# A contribution that was retired since the change is on no list any more.
 _PUT = """
     INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
     SELECT c.seller_id, :list, c.id, :now FROM card c

@@ -1,4 +1,4 @@
-"""Answers with a picture, so that browsers keep it: no page asks for it twice."""
+"""Responds with a picture and caching headers, so that no page requests it twice."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from litestar import Response
 
 from cardsync.stock.pictures.read_pictures import PictureAnswer
 
-# A product's picture does not change; a card's does with its photo and its product.
+# A product's picture does not change; a card's picture changes with its photo and its product.
 FOREVER: Final = "private, max-age=31536000, immutable"
 A_DAY: Final = "private, max-age=86400"
-# A stand-in is asked for again soon, because a picture may have come.
+# Browsers soon request a stand-in again, because the server may have a picture by then.
 FOR_NOW: Final = "private, max-age=300"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -20,7 +20,7 @@ HEADERS: Final = {
 
 
 def answer(shown: PictureAnswer, none_match: str | None, kept_for: str) -> Response[bytes]:
-    """Return the picture, or 304 where the browser has it."""
+    """Return the picture, or 304 if the browser already has it."""
     known = {tag.strip().removeprefix("W/") for tag in (none_match or "").split(",")}
     headers = HEADERS | {
         "ETag": shown.tag,

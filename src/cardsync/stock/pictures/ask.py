@@ -1,5 +1,5 @@
-"""Notes the addresses of pictures that a seller's cards lack, after an import: one transaction of a
-stream of `platform/work/runner.py`, whose mark the import sets. Nothing is fetched here.
+"""Stores, after an import, the addresses of pictures that a seller's cards lack. This is a stream
+of `platform/work/runner.py`, whose mark the import sets. Nothing is fetched here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HOSTS: Final = """
     SELECT host, :now FROM unnest(CAST(:hosts AS text[])) AS host
     ON CONFLICT (host) DO NOTHING
 """
-# The dearest cards in stock are fetched first.
+# The pictures of the most expensive cards in stock are fetched first.
 _WORTH: Final = "coalesce(c.price, 0) * least(c.quantity, 1)"
 _OF_PRODUCTS: Final = f"""
     WITH own AS (
@@ -88,19 +88,22 @@ async def ask_for_pictures(session: AsyncSession, seller_id: int) -> None:
 
 
 async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
-    """Note the addresses of this seller's cards, and forget photos that no card has any more."""
+    """Store the picture addresses of this seller's cards, and delete photos that no card has any
+    more.
+    """
     hosts = list(read_hosts(work.settings.picture_hosts))
     values: dict[str, Any] = {"seller": due.seller_id, "hosts": hosts, "now": clock.now()}
     async with work.database.tenant(due.seller_id) as session:
         unused = (await session.scalars(text(_UNUSED_FILES), values)).all()
-    # The rows are deleted after the files: after a kill in between, the next turn finds both again.
+    # The rows are deleted after the files, so that a turn that was killed in between is repeated.
     for digest in unused:
         await delete_photo(work.store, due.seller_id, digest)
     async with work.database.tenant(due.seller_id) as session:
         await run(session, f"DELETE {_UNUSED}", values)
         if hosts:
             await run(session, _PHOTOS, values)
-            # Two sellers who ask for the same addresses in another order would wait for each other.
+            # Without this lock, two sellers who insert the same addresses in different orders would
+            # deadlock.
             await locked(session, Lock.PICTURE_ADDRESSES)
             await run(session, _HOSTS, values)
             await run(session, _OF_PRODUCTS, values)

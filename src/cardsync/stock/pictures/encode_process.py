@@ -1,9 +1,10 @@
-"""Makes pictures in WebP, as a process of its own: a picture from elsewhere can crash, exhaust or
-hang this process, and no other.
+"""Encodes pictures as WebP in a separate process, so that an untrusted picture can crash, exhaust
+or hang only this process.
 
-It is run as a file, and imports nothing of cardsync; the service reads its names without loading
-Pillow. On its standard input each picture is a length and its bytes; the answer is a sign, and for
-each size a length and the bytes of the WebP. A refusal is the other sign and one sentence.
+The service runs this module as a script; it imports nothing of cardsync. The service can import its
+constants without loading Pillow. On standard input, each picture is a length and its bytes. The
+answer is the byte MADE and, for each size, a length and the bytes of the WebP; a refusal is another
+byte and one sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 if TYPE_CHECKING:
     from PIL import Image
 
-# The boxes into which a picture is fitted, in pixels, the largest first. A card is 63 × 88 mm.
+# The box (width, height in pixels) of each size, the largest first. A card is 63 × 88 mm.
 SIZES: Final = {"large": (488, 680), "medium": (146, 204), "small": (73, 102)}
 FORMATS: Final = ("JPEG", "PNG", "WEBP")
 PIXELS_MOST: Final = 25_000_000
@@ -35,11 +36,13 @@ REFUSED: Final = b"\x01"
 
 
 class Unfit(Exception):
-    """The picture is not made; the message says why."""
+    """The picture cannot be encoded; the message is the reason."""
 
 
 def made(source: bytes) -> list[bytes]:
-    """Return the picture in all sizes, in their order, without any metadata. Raises Unfit."""
+    """Return the picture in all sizes, in the order of SIZES, without any metadata. Raises
+    Unfit.
+    """
     from PIL import Image
 
     try:
@@ -50,12 +53,12 @@ def made(source: bytes) -> list[bytes]:
     except MemoryError:
         raise Unfit("it takes too much memory") from None
     except Exception as e:
-        # Pillow's readers raise nearly anything for files that are damaged on purpose.
+        # Pillow's decoders raise almost any exception for maliciously damaged files.
         raise Unfit(f"it cannot be read ({type(e).__name__})") from None
 
 
 def _plain(opened: Image.Image) -> Image.Image:
-    """Return the first frame upright, in the colours of a screen, no larger than the largest size."""
+    """Return the first frame, upright, in RGB, and no larger than the largest size."""
     from PIL import Image, ImageOps
 
     width, height = opened.size
@@ -64,7 +67,7 @@ def _plain(opened: Image.Image) -> Image.Image:
     if min(width, height) < SIDE_LEAST:
         raise Unfit(f"a side has less than {SIDE_LEAST} pixels")
     largest = SIZES["large"]
-    # JPEG is read at a fraction of its size, as long as that is enough for either orientation.
+    # Pillow decodes a JPEG at a fraction of its size if that is enough for either orientation.
     opened.draft("RGB", (2 * max(largest), 2 * max(largest)))
     opened.load()
     turned = ImageOps.exif_transpose(opened)
@@ -76,13 +79,13 @@ def _plain(opened: Image.Image) -> Image.Image:
 def _encoded(picture: Image.Image) -> list[bytes]:
     from PIL.Image import Resampling
 
-    # A name of a place or a camera may be in here, and a profile of colours.
+    # `info` may hold a location, a camera's name or a color profile.
     picture.info = {}
     found: list[bytes] = []
     size = (0, 0)
     for name, box in SIZES.items():
         picture.thumbnail(box, Resampling.LANCZOS)
-        # A small picture is never made larger: its sizes are the same file.
+        # A small picture is never enlarged: its sizes share one file.
         if picture.size != size:
             file = io.BytesIO()
             picture.save(file, "WEBP", quality=QUALITY, method=EFFORT[name])
@@ -94,7 +97,9 @@ def _encoded(picture: Image.Image) -> list[bytes]:
 
 
 def limit() -> None:
-    """Limit this process to the resources that it needs. Systems differ in what they can limit."""
+    """Limit this process to the resources that it needs. Operating systems differ in the resources
+    that they can limit.
+    """
     import resource
 
     from PIL import Image
@@ -114,7 +119,7 @@ def limit() -> None:
 
 
 def serve(asked: BinaryIO, answers: BinaryIO) -> None:
-    """Answer each picture until the input ends."""
+    """Encode pictures until the input ends."""
     while len(head := asked.read(LENGTH.size)) == LENGTH.size:
         source = asked.read(LENGTH.unpack(head)[0])
         try:

@@ -1,4 +1,6 @@
-"""Runs the process that makes pictures (`encode_process.py`), and ends it when it takes too long."""
+"""Runs the process that encodes pictures (`encode_process.py`), and kills it when it takes too
+long.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _PROGRAM: Final = str(Path(encode_process.__file__))
 
 
 class Encoder:
-    """One process after the other: one that was ended is followed by a new one."""
+    """Runs one encoder process at a time; after it was killed, the next picture starts a new
+    one.
+    """
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
@@ -29,7 +33,7 @@ class Encoder:
         return self._process.pid if self._process else None
 
     async def make(self, source: bytes) -> dict[str, bytes]:
-        """Return the picture in WebP by the names of its sizes. Raises Unfit."""
+        """Return the picture's WebP files by size name. Raises Unfit."""
         try:
             async with asyncio.timeout(SECONDS):
                 return await self._made(source)
@@ -42,7 +46,7 @@ class Encoder:
             await self.end()
             raise Unfit("making it failed") from None
         except BaseException:
-            # Half an answer may be on its way.
+            # The pipe may still hold half an answer, so the process can't be reused.
             await self.end()
             raise
 
@@ -65,11 +69,12 @@ class Encoder:
 
 
 class Refused(Unfit):
-    """The process refused the picture, and goes on."""
+    """The process refused the picture, but still runs."""
 
 
 async def _started() -> asyncio.subprocess.Process:
-    # Isolated and without an environment: it has only its input.
+    # The process runs isolated and without environment variables, so it knows nothing but its
+    # input.
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",

@@ -1,9 +1,9 @@
-"""Fetches pictures whose addresses are known, has them encoded, and stores their files: one after
-the other, and each host at a limited rate across all workers.
+"""Fetches pictures whose addresses are stored, has them encoded, and stores their files, one after
+the other. All workers together request from each host at a limited rate.
 
-A turn claims a picture by setting its next try, as if this one failed; only its end clears that. So
-a worker that is killed costs a pause, and two workers never fetch the same address at once. The
-mark of the stream stays until nothing of it is due within two days.
+A turn claims a picture by scheduling its next try, as if this try had failed; success clears that.
+So after a worker is killed, the picture only waits for its pause, and two workers never fetch the
+same address at once. The stream's mark stays as long as a fetch is due within two days.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ BYTES_MOST: Final = 8_000_000
 SECONDS: Final = 15.0
 TYPES: Final = frozenset({"image/jpeg", "image/jpg", "image/png", "image/webp"})
 PICTURES_A_TURN: Final = 20
-# A turn waits this long for a host, and leaves a longer wait to the sweep.
+# The longest time that a turn waits for a host; the sweep resumes after longer waits.
 _PATIENCE: Final = timedelta(seconds=2)
 _LEFT_ALONE: Final = timedelta(days=2)
-# The pauses after tries that brought nothing, the last one again and again. Any other picture is
-# asked for meanwhile.
+# The pauses after failed tries; the last one repeats. Other pictures are fetched meanwhile.
 PAUSES: Final = (
     timedelta(minutes=10),
     timedelta(hours=1),
@@ -51,13 +50,12 @@ PAUSES: Final = (
     timedelta(days=1),
     timedelta(days=30),
 )
-# A host that does not answer is left alone for this long, twice as long each time, to at most an
-# hour.
+# The pause after a host does not answer; it doubles with each failure, up to an hour.
 _HOST_RESTS: Final = timedelta(seconds=30)
 _HOST_RESTS_MOST: Final = timedelta(hours=1)
 
-# The next of the seller's own photos of each host. The coordinator has the hosts
-# (docs/distribution.md), so this is read first.
+# The time of the next own photo on each host. The coordinator node stores the hosts
+# (docs/distribution.md), so a separate statement reads the photos first.
 _OWN: Final = """
     SELECT w.host, own.next_at FROM unnest(CAST(:hosts AS text[])) AS w (host),
     LATERAL (SELECT p.next_at FROM card_photo p
@@ -101,7 +99,7 @@ _SOONEST: Final = """
     ) AS waits
      WHERE h.host = ANY(:hosts)
 """
-# A mark that was set meanwhile is newer, and stays as it is.
+# A mark that was set during this turn is newer, so it does not change.
 _REST: Final = """
     UPDATE work_due SET due_at = :until, attempts = 0, failures = 0, put_back_id = NULL,
            put_back_times = 0, put_back_since = NULL, rests_until = NULL
@@ -120,7 +118,9 @@ ASKED: Final = FetchRequest(
 
 @dataclass(frozen=True)
 class Claimed:
-    """A picture that this worker fetches now; `seller_id` is that of a seller's own photo."""
+    """A picture that this worker fetches now; `seller_id` is None unless it is a seller's own
+    photo.
+    """
 
     address: str
     host: str
@@ -143,7 +143,7 @@ def _statement(template: str, *, own: bool) -> str:
 async def claim(
     database: Database, seller_id: int, hosts: list[str], pause: float
 ) -> Claimed | None:
-    """Claim the next picture of any host that may be asked now, this seller's own photos first."""
+    """Claim the next picture of any host that is due, this seller's own photos first."""
     now = clock.now()
     values: dict[str, Any] = {"seller": seller_id, "hosts": hosts, "now": now}
     async with database.tenant(seller_id) as session:
@@ -165,17 +165,17 @@ async def claim(
 
 
 async def _own(session: AsyncSession, values: Mapping[str, object]) -> dict[str, object]:
-    """Return the hosts of the seller's own photos, and when the next one of each may be fetched."""
+    """Return the hosts of the seller's own photos, with the time of each host's next photo."""
     rows = (await session.execute(text(_OWN), values)).all()
     return {"own": [row.host for row in rows], "own_at": [row.next_at for row in rows]}
 
 
 async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
-    """Fetch, make and keep a claimed picture, or settle why there is none."""
+    """Fetch, encode and store a claimed picture; on failure, schedule the next try."""
     now = clock.now
     bound = log.bind(host=claimed.host, seller_id=claimed.seller_id)
     try:
-        # The rows of an address and its host may come from elsewhere: an archive, a backup.
+        # The row may come from an archive or a backup, so its address and host may disagree.
         if host_in(claimed.address) != claimed.host:
             raise NotFetched("its address is on another host")
         # Redirects are not followed.
@@ -195,7 +195,8 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
     await objects.write(work.store, digest, files, claimed.seller_id)
     kept = await _settle(work, claimed, claimed.statement(_KEEP), digest=digest)
     if not kept and claimed.seller_id is not None:
-        # Another card may have the same photo, unless the seller was deleted meanwhile.
+        # The file is deleted only if the seller was deleted meanwhile; otherwise another card may
+        # have the same photo.
         async with work.database.shared() as session:
             is_there = await session.get(Seller, claimed.seller_id)
         if is_there is None:
@@ -203,7 +204,7 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
 
 
 async def _settle(work: Work, claimed: Claimed, statement: str, **values: object) -> bool:
-    """Run a statement on the claimed row; return whether it is still there."""
+    """Run a statement on the claimed row; return whether the row still exists."""
     given = claimed.values | {"host": claimed.host, "failures": claimed.host_failures + 1} | values
     async with _scope(work.database, claimed) as session:
         written = await run(session, statement, given)
@@ -219,7 +220,7 @@ def _scope(database: Database, claimed: Claimed) -> AbstractAsyncContextManager[
 
 
 async def soonest(database: Database, seller_id: int, hosts: list[str]) -> datetime | None:
-    """Return when the next picture may be fetched; None where none is waited for."""
+    """Return when the next picture may be fetched; None if no picture is due."""
     async with database.tenant(seller_id) as session:
         values: dict[str, Any] = {"seller": seller_id, "hosts": hosts}
         values |= await _own(session, values)
@@ -228,7 +229,7 @@ async def soonest(database: Database, seller_id: int, hosts: list[str]) -> datet
 
 
 async def _work_off(work: Work, hold: WorkDue, due: WorkDue) -> None:
-    """Fetch some pictures, and leave the mark at the time of the next one."""
+    """Fetch some pictures, and set the mark to the time of the next one."""
     hosts = list(read_hosts(work.settings.picture_hosts))
     async with encoder() as encode:
         for _ in range(PICTURES_A_TURN):
@@ -246,7 +247,7 @@ async def _work_off(work: Work, hold: WorkDue, due: WorkDue) -> None:
 
 
 async def _next(work: Work, seller_id: int, hosts: list[str]) -> Claimed | None:
-    """Claim the next picture, and wait a little for its host."""
+    """Claim the next picture; wait up to _PATIENCE for its host."""
     pause = work.settings.picture_pause_seconds
     if claimed := await claim(work.database, seller_id, hosts, pause):
         return claimed
@@ -263,7 +264,7 @@ async def _due_mark(session: AsyncSession, seller_id: int) -> WorkDue | None:
 
 
 async def _mark_stays(work: Work, seller_id: int) -> bool:
-    """Leave a mark whose time has not come to the sweep."""
+    """Leave a mark that is not yet due to the sweep."""
     return False
 
 

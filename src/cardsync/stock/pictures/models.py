@@ -1,7 +1,7 @@
 """Tables of pictures: `picture` (shared), `card_photo` (a seller's own) and `picture_host`.
 
-A row is one address from which the server fetches. The bytes are in the object store, named by the
-digest of the fetched bytes.
+A row is one address from which the server fetches a picture. The bytes are in the object store,
+named by the digest of the fetched bytes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from cardsync.platform.database.columns import Base, Moment
 
 
 class Fetched:
-    """The columns of an address: `digest` names the picture that was made of it, and at `next_at`
-    it is fetched; it is null where nothing more is to be fetched.
+    """The columns of an address: `digest` names the stored picture; `next_at` is the time of the
+    next fetch, or null if none is needed.
     """
 
     address: Mapped[str] = mapped_column(Text, primary_key=True)
     host: Mapped[str] = mapped_column(Text)
     digest: Mapped[str | None] = mapped_column(Text)
     next_at: Mapped[datetime | None] = mapped_column(Moment)
-    # Starts that brought no picture, whatever ended them.
+    # The tries that brought no picture, whatever the reason.
     tries: Mapped[int] = mapped_column(server_default="0")
 
 
 class Picture(Fetched, Base):
-    """An address of the catalog or of the marketplace: the same for all sellers, and no seller's
-    file chooses which product it shows.
+    """A picture address of the catalog or of the marketplace, shared by all sellers. No seller's
+    file decides which product it shows.
     """
 
     __tablename__ = "picture"
@@ -57,9 +57,7 @@ class CardPhoto(Fetched, Base):
 
 
 class PictureHost(Base):
-    """A host from which pictures are fetched: all workers together ask it no sooner than
-    `next_at`.
-    """
+    """A host of pictures; no worker sends it a request before `next_at`."""
 
     __tablename__ = "picture_host"
     host: Mapped[str] = mapped_column(Text, primary_key=True)

@@ -1,7 +1,7 @@
 """Names the files of pictures in the object store, and writes, reads and deletes them.
 
-A name holds the digest of the fetched bytes, so a file never changes, and a second write of it
-writes the same.
+A name contains the digest of the fetched bytes, so a file never changes, and a second write stores
+the same bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from cardsync.platform.storage import ObjectExists, ObjectMissing, Store
 from cardsync.stock.pictures.encode_process import SIZES
 
-# The form of all files. Another one makes all pictures anew.
+# The version of the encoding. A new version makes all pictures anew.
 FORM: Final = "1"
 
 
@@ -23,7 +23,7 @@ def digest_of(source: bytes) -> str:
 
 
 def _key(digest: str, size: str, seller_id: int | None) -> str:
-    """Return the name of a file; the files of a seller's own photos are apart from the shared."""
+    """Return the name of a file; a seller's own photos are in a separate folder."""
     folder = digest[:2] if seller_id is None else f"u{seller_id}"
     return f"pictures/{folder}/{digest}-{size}.webp"
 
@@ -35,13 +35,13 @@ async def write(
         with store.spool() as (path, file):
             file.write(content)
             file.flush()
-            # An earlier try, or another worker, has written the same.
+            # An earlier try or another worker has already written the same file.
             with contextlib.suppress(ObjectExists):
                 await store.write(_key(digest, size, seller_id), path)
 
 
 async def read(store: Store, digest: str, size: str, seller_id: int | None = None) -> bytes | None:
-    """Return a file, or None where it is missing."""
+    """Return a file, or None if it is missing."""
     try:
         return await store.read(_key(digest, size, seller_id))
     except ObjectMissing:

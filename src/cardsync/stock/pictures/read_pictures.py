@@ -1,4 +1,4 @@
-"""Finds the picture of a product or a card, else the stand-in."""
+"""Reads the picture of a product or a card, or draws a stand-in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRODUCT: Final = f"""
       FROM product p LEFT JOIN product q ON q.id = p.adopted_by
      WHERE p.id = :product
 """
-# The seller's file has the first word: its own photo, then the marketplace's picture that it names.
+# The `Photo URL` comes first: the seller's own photo, or the marketplace's picture that it names.
 _CARD: Final = f"""
     SELECT c.product_line AS game, coalesce(nullif(p.set_code, ''), c.set_name) AS set_name,
            c.number, c.rarity, false AS provisional, {OF_MARKETPLACE} AS named,
@@ -35,7 +35,7 @@ _CARD: Final = f"""
      WHERE c.seller_id = :seller AND which AND {VISIBLE}
      ORDER BY c.id LIMIT 1
 """
-# Where rows are spread over nodes, a join with these would read them all.
+# This is a separate statement, because on a distributed database a join would read all pictures.
 _DIGESTS: Final = """
     SELECT address, digest FROM picture WHERE address = ANY(CAST(:addresses AS text[]))
 """
@@ -52,7 +52,9 @@ def _card(which: str) -> str:
 
 
 class PictureAnswer(NamedTuple):
-    """An answer. `kept` says that it is a picture; a stand-in may be replaced by one later."""
+    """An answer. `kept` is true for a picture, false for a stand-in, which a picture may replace
+    later.
+    """
 
     content: bytes
     media_type: str
@@ -63,7 +65,7 @@ class PictureAnswer(NamedTuple):
 async def of_product(
     database: Database, caller: Caller, store: Store, product_id: int, size: str
 ) -> PictureAnswer:
-    """Return the shared picture of a product; the stand-in of an unknown one is empty."""
+    """Return the shared picture of a product; an unknown product gets an empty stand-in."""
     return await _shown(database, caller, store, size, _PRODUCT, product=product_id)
 
 
@@ -84,14 +86,14 @@ async def of_sku(
 async def of_item(
     database: Database, caller: Caller, store: Store, item_id: int, size: str
 ) -> PictureAnswer:
-    """Return the picture of the seller's own card that an item of an order is."""
+    """Return the picture of the seller's card in an order item."""
     return await _shown(database, caller, store, size, _card(_OF_ITEM), item=item_id)
 
 
 async def _shown(
     database: Database, caller: Caller, store: Store, size: str, statement: str, **ids: int
 ) -> PictureAnswer:
-    """Raises NotFound for a size that there is not."""
+    """Return a picture or a stand-in. Raises NotFound for an unknown size."""
     if size not in SIZES:
         raise errors.NotFound(f"there is no size {size[:20]}; there are {', '.join(SIZES)}")
     values: dict[str, Any] = {"seller": caller.seller_id, "member": caller.member_id} | ids
@@ -103,14 +105,14 @@ async def _shown(
     for digest, seller_id in ((row.own, caller.seller_id), (shared, None)):
         if digest and (content := await objects.read(store, digest, size, seller_id)):
             return PictureAnswer(content, "image/webp", f'"{digest}-{size}"', True)
-    # A provisional product is made of one seller's row, which is nobody else's business.
+    # A provisional product is made from one seller's row, which other sellers must not see.
     hidden = Face(row.game or "")
     face = Face(row.game or "", row.set_name or "", row.number or "", row.rarity or "")
     return _drawn(hidden if row.provisional else face)
 
 
 async def _digest(session: AsyncSession, named: str | None, address: str | None) -> str | None:
-    """Return the digest of the picture that a card names, else of its product's."""
+    """Return the digest of the picture that the card names, else of its product's picture."""
     found = await session.execute(text(_DIGESTS), {"addresses": [named, address]})
     digests: dict[str | None, str | None] = {row.address: row.digest for row in found}
     return digests.get(named) or digests.get(address)

@@ -1,6 +1,6 @@
 """Draws a card that has no picture: the game's color, set, number and a mark of the rarity. Pure.
 
-The drawing has no style and no script, so it is the same under every policy.
+The drawing has no style and no script, so every content security policy allows it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final, NamedTuple
 
-# White on each of them can be read.
+# White text is readable on each of these colors.
 _COLORS: Final = {
     "magic": "#6d4a26",
     "pokemon": "#a8440f",
@@ -30,7 +30,7 @@ _CHARACTERS: Final = 11
 
 
 class Face(NamedTuple):
-    """The parts of a card that are drawn; an empty text leaves its place empty."""
+    """The texts that are drawn; the place of an empty text stays empty."""
 
     game: str
     set_name: str = ""
@@ -55,7 +55,7 @@ def stand_in(face: Face) -> str:
 
 
 def _size(text: str) -> str:
-    """Return the size at which a text of this length is within the card's frame."""
+    """Return the font size at which a text of this length fits into the card's frame."""
     return f"{min(11.0, 80 / max(len(text), 1)):.3g}"
 
 
@@ -70,13 +70,13 @@ def _mark(rarity: str) -> str:
 
 
 def _code(set_name: str) -> str:
-    """Return a code of the set as it is, and of a name its initials."""
+    """Return a set code as it is, and a set name as its initials."""
     words = set_name.split()
     return set_name if len(words) < 2 else "".join(word[0] for word in words).upper()
 
 
 def _text(text: str) -> str:
-    # XML has no character for most control codes, in whatever form they are written.
+    # XML allows most control characters in no form, not even escaped.
     shown = "".join(sign for sign in text if sign.isprintable())
     cut = shown if len(shown) <= _CHARACTERS else shown[: _CHARACTERS - 1] + "…"
     return escape(cut)

@@ -21,7 +21,9 @@ class Size(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """`left` and `top` are the margins before the first label; a gap is between two labels."""
+    """`left` and `top` are the margins before the first label; a gap is the space between two
+    labels.
+    """
 
     key: str
     name: str
@@ -41,8 +43,8 @@ class Sheet(NamedTuple):
 
 
 class Position(NamedTuple):
-    """`page` counts from 1, `column` and `row` too; `left` and `top` are the label's upper left
-    corner in millimetres.
+    """`page`, `column` and `row` count from 1; `left` and `top` are the label's upper left corner
+    in millimetres.
     """
 
     page: int
@@ -142,7 +144,9 @@ def sheet_of(key: str) -> Sheet:
 
 
 def position(sheet: Sheet, place: int) -> Position:
-    """Return a place on the paper; places count from 1, row by row, and go on on the next page."""
+    """Return the position of a place; places count from 1, row by row, and continue on the next
+    page.
+    """
     page, on_page = divmod(place - 1, sheet.labels)
     row, column = divmod(on_page, sheet.columns)
     return Position(
@@ -156,7 +160,7 @@ def position(sheet: Sheet, place: int) -> Position:
 
 def layout(sheet: Sheet, count: int, start: int = 1) -> list[Position]:
     """Return the positions of `count` labels; the first is printed at the place `start`, so that a
-    sheet that was begun is used up. Raises InvalidPayload.
+    partly used sheet can be used up. Raises InvalidPayload.
     """
     if not 1 <= start <= sheet.labels:
         raise errors.InvalidPayload(f"start: {sheet.name} has labels 1 to {sheet.labels}")
