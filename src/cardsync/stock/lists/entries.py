@@ -1,8 +1,8 @@
 """Adds a selection of cards to a list, or removes it, and counts the changes. Adding is idempotent
-and ends at the list's cap.
+and stops at the list's cap.
 
-The cap counts the cards that the caller may see: another member's private cards take no place,
-because the list would seem fuller than it shows.
+The cap counts only cards that the caller may see, because otherwise a list with another member's
+private cards would be full with fewer cards than it shows.
 """
 
 from __future__ import annotations

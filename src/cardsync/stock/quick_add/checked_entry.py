@@ -83,8 +83,8 @@ class Changes(msgspec.Struct):
 
 
 class Described(NamedTuple):
-    """A product as the file writes it; condition and language are known where the card is a
-    contribution, the printing also where the catalog's product has one.
+    """A product in the marketplace file's words. A contribution also has condition and language;
+    the printing comes from the contribution or from the catalog's product.
     """
 
     product_id: int
@@ -99,7 +99,9 @@ class Described(NamedTuple):
 
 
 def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
-    """The draft's columns; `at` says in errors which entry it is. Raises InvalidPayload."""
+    """Return the draft's columns; `at` is the entry's prefix in error messages. Raises
+    InvalidPayload.
+    """
     if wanted.condition is None and product.condition is None:
         raise errors.InvalidPayload(f"{at}condition: it is missing")
     return checked(
@@ -141,8 +143,8 @@ def changed_columns(changes: Changes) -> dict[str, Any]:
 
 
 def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[str, Any]:
-    """The row with its words as the marketplace writes them; `own` is the printing of its product.
-    Raises InvalidPayload.
+    """Return the row in the marketplace's spelling; `own` is the printing of its product. Raises
+    InvalidPayload.
     """
     row = row | {
         "condition": _one_of(f"{at}condition", row["condition"], _CONDITIONS),
@@ -163,7 +165,7 @@ def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[s
 
 
 def needs_before_listing(row: Any) -> str | None:
-    """Return the marketplace's requirement that a draft lacks; None if it lacks none."""
+    """Return the marketplace's requirement that a draft does not meet, or None."""
     if row.price is None:
         return "needs a price before you publish"
     if row.price < Decimal("0.01"):

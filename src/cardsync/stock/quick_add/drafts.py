@@ -1,7 +1,7 @@
-"""Keeps the drafts of quick-add: members add a batch of entries, and change and delete them until
-they are published.
+"""Stores the drafts of quick-add: members add a batch of entries, and change and delete entries
+until the owner publishes them.
 
-A rejected entry that is changed is a draft again.
+Changing a rejected entry makes it a draft again.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ async def draft(
     wanted: Sequence[Wanted],
     now: datetime,
 ) -> list[QuickAdd]:
-    """Store the entries, all or none. A member's private contribution is shared with the account
-    when it is drafted, since the owner publishes it. Raises InvalidPayload.
+    """Store the entries, all or none. Drafting a member's private contribution shares it with the
+    account, because the owner publishes the draft. Raises InvalidPayload.
     """
     async with database.tenant(caller.seller_id) as session:
         known = await known_products(
@@ -119,7 +119,7 @@ async def entries(
 
 
 async def some(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[QuickAdd]:
-    """Return the caller's entries of these ids, in the order in which they were made."""
+    """Return the caller's entries with these ids, oldest first."""
     mine = select(QuickAdd).where(QuickAdd.seller_id == caller.seller_id, QuickAdd.id.in_(ids))
     return list(await session.scalars(mine.order_by(QuickAdd.id)))
 
@@ -148,8 +148,8 @@ async def change(
 
 
 async def delete(session: AsyncSession, caller: Caller, entry_id: int, now: datetime) -> None:
-    """The owner may also delete a published entry that no file has held. Raises NotFound,
-    NotADraft.
+    """Delete a draft or a rejected entry. The owner may also delete a published entry that was in
+    no file yet. Raises NotFound, NotADraft.
     """
     entry = await held(session, caller.seller_id, entry_id)
     taken_back = entry.status == "published" and not entry.served and caller.role == "owner"
@@ -161,7 +161,9 @@ async def delete(session: AsyncSession, caller: Caller, entry_id: int, now: date
 
 
 async def held(session: AsyncSession, seller_id: int, entry_id: int) -> QuickAdd:
-    """Lock the seller's state row, and with it every entry. Raises NotFound."""
+    """Return an entry under the lock of the seller's state row, which covers all entries. Raises
+    NotFound.
+    """
     await locked(session, seller_id)
     entry = await session.scalar(
         select(QuickAdd)
@@ -198,7 +200,7 @@ def _product_of(
 async def known_products(
     session: AsyncSession, caller: Caller, ids: Sequence[int]
 ) -> dict[int, Described]:
-    """Return the products of these ids that the caller may name."""
+    """Return the products with these ids that the caller may use."""
     if not ids:
         return {}
     rows = await session.execute(text(_PRODUCTS), {"ids": list(ids), "seller": caller.seller_id})
@@ -223,7 +225,7 @@ async def _described(
     caller: Caller,
     wanted: Sequence[Wanted],
 ) -> dict[int, Described]:
-    """Identify the entries that are given by texts, as an upload's rows are identified."""
+    """Identify the entries that have only texts, like rows of an upload."""
     named: dict[str, dict[str, Any]] = {}
     for place, entry in enumerate(wanted):
         if entry.product_id or entry.contribution_id or not (entry.name and entry.set_name):

@@ -1,5 +1,6 @@
 """`quick_add` (tenant): the cards that a seller wants to list, from the draft until the marketplace
-lists or rejects them. `quick_add_file` (tenant): the files of them that agents were given.
+lists or rejects them. `quick_add_file` (tenant): the files of these cards that were served to
+agents.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class QuickAdd(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     status: Mapped[Status] = mapped_column(Text, server_default="draft")
     product_id: Mapped[int] = mapped_column(BigInteger)
-    # The marketplace's id of the card, where the seller or the inventory names it.
+    # The marketplace's id of the card, if the seller or the inventory knows it.
     listing_id: Mapped[int | None] = mapped_column(BigInteger)
     product_line: Mapped[str] = mapped_column(Text)
     product_line_label: Mapped[str] = mapped_column(Text)
@@ -74,7 +75,7 @@ class QuickAdd(Base):
     condition_label: Mapped[str] = mapped_column(Text)
     printing: Mapped[str] = mapped_column(Text)
     language: Mapped[str] = mapped_column(Text)
-    # Only custom listings have these two; elsewhere they are empty.
+    # Only custom listings have a title and a photo.
     title: Mapped[str] = mapped_column(Text, server_default="")
     photo_url: Mapped[str] = mapped_column(Text, server_default="")
     quantity: Mapped[int]
@@ -82,22 +83,22 @@ class QuickAdd(Base):
     cost: Mapped[Decimal | None] = mapped_column(Money)
     source: Mapped[str] = mapped_column(Text, server_default="")
     box: Mapped[int | None]
-    # The box's label, where it has one.
+    # The label of the box, if it has one.
     box_label: Mapped[str | None] = mapped_column(Text)
     slot: Mapped[int | None]
-    # The member's contribution that it lists.
+    # The member's contribution that this entry lists.
     contribution_id: Mapped[int | None] = mapped_column(BigInteger)
-    # How often a file has held it, since when the newest one has, that file's SHA-256, and how
-    # many of the card the marketplace listed before.
+    # How many files have held this entry, the time and the SHA-256 of the newest file, and how many
+    # copies of the card the marketplace listed before it.
     served: Mapped[int] = mapped_column(server_default="0")
     served_at: Mapped[datetime | None] = mapped_column(Moment)
     file_sha256: Mapped[str | None] = mapped_column(Text)
     quantity_before: Mapped[int | None]
-    # Why it was rejected, or came back.
+    # Why the entry was rejected or returned to the queue.
     reason: Mapped[str | None] = mapped_column(Text)
-    # How it was settled: agent, import or a member.
+    # Who settled the entry: agent, import or a member.
     settled_by: Mapped[str | None] = mapped_column(Text)
-    # The live card that the inventory shows of it.
+    # The live card that lists this entry's copies.
     card_id: Mapped[int | None] = mapped_column(BigInteger)
     created_by: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
@@ -107,18 +108,19 @@ class QuickAdd(Base):
 
 
 class QuickAddFile(Base):
-    """A file whose entries are all pending; the first answer on one of them deletes it.
+    """A served file whose entries are all pending; the first answer for one of its entries deletes
+    it.
 
-    Its agent is given the same bytes again until it says that it has them.
+    Its agent gets the same bytes again until it reports that it has received them.
     """
 
     __tablename__ = "quick_add_file"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     body: Mapped[bytes] = mapped_column(LargeBinary)
-    # The entries in the order of the rows.
+    # The ids of the entries, in the order of the file's rows.
     entry_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    # The credential, and the agent's name for itself.
+    # The credential, and the name that the agent reports for its installation.
     served_to: Mapped[str] = mapped_column(Text)
     made_at: Mapped[datetime] = mapped_column(Moment)
     received_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -1,8 +1,8 @@
-"""Notes that quick-add entries changed: the mark on the seller's state row that the export reads,
-and one task for the agent while an entry is published. It drops the files that were answered.
+"""Records that quick-add entries changed: sets the mark on the seller's state row that the export
+reads, keeps one task for the agent while an entry is published, and deletes answered files.
 
-Every change takes the state row first (`locked`): publishers, served files, the agent's answers and
-the seller's go one after the other.
+Every change locks the state row first (`locked`), so publishing, serving, and answers of the agent
+and the seller run one after the other.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from cardsync.agents.agentwork.tasks import LISTINGS, enqueue_task, note_due
 from cardsync.platform import limits
 
 KIND = LISTINGS
-# Time for which an agent may still import a served file; later the seller may settle its entries as
-# not listed.
+# An agent may import a served file within this time. After it, the seller may settle the file's
+# entries as not listed.
 IN_HAND = timedelta(minutes=30)
 
 _PUBLISHED = """
@@ -31,7 +31,7 @@ _WAITS = """
          WHERE seller_id = :seller AND status IN ('published', 'pending'))
      WHERE seller_id = :seller
 """
-# An answer for one entry proves that the file arrived.
+# An answer for one entry proves that the agent received the file.
 _ANSWERED = """
     DELETE FROM quick_add_file f
      WHERE f.seller_id = :seller AND EXISTS (
@@ -61,10 +61,10 @@ async def note_waiting(
     *,
     at_once: bool = False,
 ) -> int | None:
-    """Write the mark, and see to it that a task waits while something is published. Returns the
-    task's id. The caller has locked the state row.
+    """Write the mark, and make sure that a task waits while an entry is published. Return the
+    task's id. The caller holds the lock of the state row.
 
-    `at_once`: a person published, so a task that rests after a failure rests no longer.
+    `at_once`: a person caused the change, so a task that pauses after a failure is due now.
     """
     await session.flush()
     await session.execute(text(_WAITS), {"seller": seller_id})

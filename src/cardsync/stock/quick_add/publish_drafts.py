@@ -24,8 +24,8 @@ async def publish(
     ids: Sequence[int],
     now: datetime,
 ) -> tuple[list[QuickAdd], int | None]:
-    """Publish the drafts, all or none, and return them with the task that waits for the agent.
-    Entries that are published or further already stay as they are.
+    """Publish the drafts, all or none, and return the entries with the id of the agent's task.
+    Entries that are already published, pending or listed do not change.
 
     Raises OwnerRequired, NotFound, NotADraft for a rejected entry, InvalidPayload.
     """

@@ -1,10 +1,11 @@
 """Serves published entries as the marketplace's pricing CSV with a positive `Add to Quantity`. An
-entry that a file held is pending from then on, and in no further file.
+entry in a file is pending from then on, and no further file holds it.
 
-The file is committed before it is sent, so that one lost on its way is given again, the same bytes
-under the same number, to the same agent and to no other. A named agent gets it until it reports
-that it has the file, or somebody answers for one of its entries; an agent without a name, which may
-not know its imports, gets it for the 30 minutes after which the owner may compare.
+The file is committed before it is sent. If it is lost on the way, the same agent, and no other,
+gets the same bytes again under the same number. A named agent gets the file until it reports that
+it has received it, or somebody answers for one of the file's entries. An agent without a name,
+which may not know its imports, gets it for 30 minutes; after that, the owner may compare and
+settle.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from cardsync.platform.kit.csv_table import quoted
 from cardsync.stock.quick_add.models import QuickAdd, QuickAddFile
 from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
 
-# The seller's own row of the same card, which names the marketplace's id and how many it lists.
+# The condition for the seller's row of the same card, which has the marketplace's id and the listed
+# quantity.
 SAME_CARD = """
     c.seller_id = :seller AND c.contribution IS NULL
     AND ((q.title = '' AND NOT c.custom AND q.listing_id IS NOT NULL
@@ -56,8 +58,8 @@ _MOVES = f"""
      ORDER BY c.id, q.price
 """
 
-# The copies listed of the same card since an import saw it. The marketplace has more than the
-# import said, and the next import must show these too.
+# The listed entries of the same card. Copies that were listed after the last import add to the
+# quantity that the import saw, and the next import must show them, too.
 _ADDED_SINCE = """
     SELECT q.id, l.quantity, l.settled_at
       FROM quick_add q JOIN quick_add l
@@ -74,8 +76,8 @@ class Row(NamedTuple):
 
 
 class Asker(NamedTuple):
-    """An agent says of itself how its installation is called, and which file of listings it has
-    delivered last.
+    """An agent's report of itself: the name of its installation, and the number of the last file
+    that it delivered.
     """
 
     name: str | None = None
@@ -83,7 +85,7 @@ class Asker(NamedTuple):
 
 
 class Served(NamedTuple):
-    """`number` is the file's own: another file of the same bytes has another."""
+    """`number` is unique: another file with the same bytes has another number."""
 
     body: bytes
     ids: list[int]
@@ -91,9 +93,7 @@ class Served(NamedTuple):
 
 
 def serves(caller: Caller, now: datetime) -> bool:
-    """Return whether this account's quick-add is served: it waits, and the account is entitled.
-    Pure.
-    """
+    """Return whether this account has entries to serve and is entitled to quick-add. Pure."""
     return caller.state.quick_add_waits and caller.entitlements(now).paid
 
 
@@ -103,8 +103,8 @@ async def serve(
     asker: Asker,
     now: datetime,
 ) -> Served | None:
-    """The file with the entries' ids in the order of its rows; None where nothing is published
-    that may be served now.
+    """Return the file with the entries' ids in the order of its rows; None if no published entry
+    may be served now.
     """
     async with database.tenant(caller.seller_id) as session:
         await locked(session, caller.seller_id)
@@ -122,7 +122,9 @@ async def _unanswered(
     asker: Asker,
     now: datetime,
 ) -> QuickAddFile | None:
-    """The oldest file that this agent was given and may not have; it is in hand from now on."""
+    """Return the oldest file that this agent was served and may not have received, and restart the
+    30 minutes of its entries.
+    """
     query = (
         select(QuickAddFile)
         .where(
@@ -196,7 +198,9 @@ async def _added_since(
     seller_id: int,
     rows: Iterable[Row],
 ) -> dict[int, int]:
-    """Return how many copies of each entry's card were listed since an import last saw the card."""
+    """Return how many copies of each entry's card quick-add listed since an import last saw the
+    card.
+    """
     seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}
     added = dict.fromkeys(seen, 0)
     for entry_id, quantity, at in await session.execute(text(_ADDED_SINCE), {"seller": seller_id}):
@@ -206,9 +210,9 @@ async def _added_since(
 
 
 def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
-    """The published entries that one file may hold: of a card one at a time, and none while an
-    earlier one of the same card is pending. Otherwise an inventory would not show which of them
-    is listed.
+    """Return the published entries that one file may hold: one per card, and none while an earlier
+    entry of the same card is pending. With several entries, the inventory would not show which of
+    them is listed.
     """
     ordered = sorted(entries, key=lambda entry: (entry.status != "pending", entry.id))
     busy: set[tuple[Any, ...]] = set()
@@ -229,7 +233,7 @@ def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
 
 
 def file_of(rows: Iterable[Row]) -> bytes:
-    """The CSV of the rows, every value quoted. Pure."""
+    """Return the CSV of the rows, every value quoted. Pure."""
     lines = []
     for entry, card in rows:
         cells: dict[str, Any] = {
@@ -253,10 +257,10 @@ _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
 
 
 async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
-    """Return the effect of publishing the drafts on cards that are listed already: `id`,
-    `marketplace_id`, `quantity`, `market`, the targets before (`today`) and after (`today_after`),
-    in ten-thousandths, with the draft's id as `entry`. The file that the agent gets holds a draft's
-    own price.
+    """Return how publishing the drafts would change the prices of cards that are already listed:
+    `id`, `marketplace_id`, `quantity`, `market`, the targets before (`today`) and after
+    (`today_after`), in ten-thousandths, with the draft's id as `entry`. The agent's file sets the
+    draft's price on these cards.
     """
     names = ("id", "marketplace_id", "quantity", "market", "today", "today_after", "entry")
     values = {"seller": seller_id, "ids": list(ids)}

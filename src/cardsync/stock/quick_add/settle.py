@@ -1,8 +1,8 @@
-"""Ends pending entries: the agent acknowledges, rejects or gives back a file's entries, row by row;
-after a lost answer the owner compares and settles.
+"""Ends pending entries: the agent acknowledges, rejects or returns a file's entries, row by row. If
+the agent's answer is lost, the owner compares and settles.
 
-Each function may be called again with the same arguments: an entry that has ended so stays as it
-is. Only such an answer serves an entry a second time.
+Each function is idempotent: an entry that already ended the same way does not change. An entry is
+served a second time only after the agent or the owner answered that it is not listed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cardsync.stock.quick_add.schemas import PendingEntry, QuickAddEntry
 from cardsync.stock.quick_add.served_entries import SAME_CARD
 
 _AGENT = "agent"
-# The quantity and price that the newest import brought for the cards of pending entries.
+# The quantity and price of the pending entries' cards in the newest import.
 _LISTED_NOW = f"""
     SELECT DISTINCT ON (q.id) q.id, CASE WHEN c.gone THEN 0 ELSE c.quantity END AS quantity,
            c.price, c.observed_at
@@ -63,7 +63,9 @@ _SPLIT = (
 
 
 def is_retryable(entry: QuickAdd, now: datetime) -> bool:
-    """Return whether no agent has it in hand any more. Pure."""
+    """Return whether an agent has had the entry for longer than IN_HAND, so that the owner may
+    settle it as not listed. Pure.
+    """
     return entry.served_at is not None and entry.served_at + IN_HAND <= now
 
 
@@ -73,8 +75,9 @@ async def acknowledge(
     ids: Sequence[int],
     now: datetime,
 ) -> list[int]:
-    """The agent says that the marketplace lists these; returns those that this ended. One that was
-    given back meanwhile ends too, so that it is not listed once more.
+    """End the entries that the marketplace lists, by the agent's answer; return the ids of the
+    ended entries. An entry that was returned to the queue meanwhile ends, too, so that it is not
+    listed twice.
     """
     entries = await _held_all(session, seller_id, ids)
     done = [entry for entry in entries if _was_served(entry)]
@@ -89,7 +92,9 @@ async def reject(
     reasons: Mapping[int, str],
     now: datetime,
 ) -> list[int]:
-    """The marketplace rejected these, each with its reason; returns those that this ended."""
+    """End the entries that the marketplace rejected, each with its reason; return the ids of the
+    ended entries.
+    """
     entries = await _held_all(session, seller_id, list(reasons))
     done = [entry for entry in entries if _was_served(entry)]
     for entry in done:
@@ -105,8 +110,8 @@ async def not_sent(
     why: str,
     now: datetime,
 ) -> list[int]:
-    """The agent knows that it brought none of these to the marketplace: the next file holds them
-    again. Returns those that came back.
+    """Return entries that the agent certainly did not import to the queue, so that the next file
+    holds them again. Return the ids of these entries.
     """
     entries = await _held_all(session, seller_id, ids)
     done = [entry for entry in entries if entry.status == "pending"]
@@ -119,8 +124,8 @@ async def not_sent(
 
 
 class FileReport(NamedTuple):
-    """An agent's report of a file: the marketplace took it except the cards in `rejected` and the
-    entries in `entries`, or `failure` says why it did not.
+    """An agent's report of a file: the marketplace accepted it except the cards in `rejected` and
+    the entries in `entries`, or refused it for the reason in `failure`.
     """
 
     rejected: Mapping[int, str]
@@ -135,10 +140,10 @@ async def settle_file(
     report: FileReport,
     now: datetime,
 ) -> bool:
-    """End the entries of that file by the agent's report; False if it held no entries.
+    """End the entries of a file by the agent's report; return False if the file held no entries.
 
-    A card is named by the marketplace's id, or by its entry, as a new listing has no such id yet.
-    A report that names no entry of this file changes nothing.
+    The report names a card by the marketplace's id, or by its entry, because a new listing has no
+    such id yet. Reported cards and entries that are not in this file are ignored.
     """
     if sha256 is None:
         return False
@@ -165,8 +170,9 @@ async def settle_result(
     result: Mapping[str, object] | None,
     now: datetime,
 ) -> None:
-    """End the entries that a task's result names: `listed` are entries, `rejected` are {id,
-    message}. An agent that only placed the file names none, and they stay pending.
+    """End the entries that a task's result names: `listed` holds ids of entries, `rejected` holds
+    {id, message}. If the agent only stored the file, the result names no entries, and they stay
+    pending.
     """
     listed, rejected = (result or {}).get("listed"), (result or {}).get("rejected")
     if isinstance(rejected, list):
@@ -182,9 +188,7 @@ async def settle_result(
 
 
 async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[PendingEntry]:
-    """Read the entries that were sent and not answered, oldest first, each with the marketplace's
-    listing when it was last seen.
-    """
+    """Read the pending entries, oldest first, each with the listing that the last import saw."""
     query = (
         select(QuickAdd)
         .where(QuickAdd.seller_id == caller.seller_id, QuickAdd.status == "pending")
@@ -192,7 +196,7 @@ async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[
     )
     rows = (await session.scalars(query)).all()
     if not rows:
-        # The cards are compared with nothing: that would read all of them.
+        # Without pending entries, the next statement would read all cards for nothing.
         return []
     found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
     cards = {card.id: card for card in found}
@@ -220,8 +224,9 @@ async def settle(
     quantity: int | None,
     now: datetime,
 ) -> QuickAdd:
-    """The owner has compared: `quantity` of the entry are listed (all by default), or none is.
-    If a part is listed, the rest is a draft again; if nothing is listed, the entry is served again.
+    """Settle an entry after the owner compared: `quantity` copies are listed (all by default), or
+    none. If a part is listed, the rest is a draft again; if nothing is listed, the entry is served
+    again.
 
     Raises OwnerRequired, NotFound, NotPending, ListingInHand, InvalidPayload.
     """
@@ -260,7 +265,7 @@ def _split(
     quantity: int | None,
     now: datetime,
 ) -> None:
-    """Leave `quantity` in the entry, and make a draft of the others."""
+    """Leave `quantity` copies in the entry, and make a draft of the other copies."""
     if quantity is None or quantity == entry.quantity:
         return
     if not 1 <= quantity < entry.quantity:
@@ -287,7 +292,7 @@ def _was_served(entry: QuickAdd) -> bool:
 
 
 async def _held_all(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> list[QuickAdd]:
-    """The entries of this seller among the ids, under the lock of the state row."""
+    """Return this seller's entries with these ids, under the lock of the state row."""
     await locked(session, seller_id)
     rows = await session.scalars(
         select(QuickAdd)

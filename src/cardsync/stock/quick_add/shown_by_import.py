@@ -1,9 +1,9 @@
-"""Ends quick-add entries that an import shows, and gives their places to the live cards. It runs in
+"""Ends quick-add entries whose copies an import shows, and moves their places to the live cards, in
 the import's last transaction.
 
-A pending entry is listed once its card has at least as many as before it and its own together, in
-an observation that is newer than the file. A listed entry's place goes to the live card as soon as
-there is one, once.
+A pending entry is listed once an observation newer than the file shows at least the previous
+quantity plus the entry's quantity. A listed entry's place is added to the live card once, as soon
+as that card exists.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ _PLACE = """
 
 
 async def note_shown(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Where nothing is open, this costs one read of an index."""
+    """End the entries that the import shows. For a seller without open entries, this costs one
+    index read.
+    """
     if not await session.scalar(text(_OPEN), {"seller": seller_id}):
         return
     await locked(session, seller_id)

@@ -1,8 +1,8 @@
 """Suggests products of the catalog for a text as it is typed.
 
-Each word is the beginning of a word of the name, the set's code or the number, with or without its
-leading zeros. An index over these words finds the products; the best of the first `_LOOKED_AT` of
-them are shown.
+Each typed word must begin a word of the name, the set's code, or the number (with or without
+leading zeros). An index over these words finds the products; of the first `_LOOKED_AT` products,
+the best are returned.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.stock.quick_add.schemas import Product
 
 _LOOKED_AT = 2_000
-# The same splitting as in the function `catalog_words` of the database.
+# The separators must match the database function `catalog_words`.
 _BETWEEN = re.compile(r"""[\s!"#$%&()*+,./:;<=>?@\\^_`{|}~\[\]-]+""")
 _FOLDED = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüñç", "aaaaaaeeeeiiiiooooouuuunc", "’'")
-# Names are pasted with these signs around and between their words.
+# Pasted names have these characters around or between their words.
 _PASTED = "–—“”„"
 _FOUND = queries_of(__package__)["found"].format(looked_at=_LOOKED_AT)
 
@@ -34,7 +34,7 @@ async def products_like(
     game: str | None,
     most: int,
 ) -> list[Product]:
-    """Nothing is found for less than two characters that are no number."""
+    """Return the products that match; none for a single character that is not a digit."""
     typed = typed.replace("\0", " ")
     found = words(typed)
     games = [line for line in caller.account.product_lines if game in (None, line)]
@@ -56,7 +56,7 @@ async def products_like(
 
 
 def words(typed: str) -> list[str]:
-    """The words as the index has them. Pure."""
+    """Split a text into words like the index. Pure."""
     folded = unicodedata.normalize("NFC", typed).lower().translate(_FOLDED)
     found = (word.strip(_PASTED) for word in _BETWEEN.split(folded))
     return [word for word in found if word][:12]

@@ -1,4 +1,4 @@
-"""Reads the shelves: all boxes, and the cards in one box in the order of the way."""
+"""Reads the shelves: all boxes, and the cards of one box in walking order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BoxPage(msgspec.Struct):
 
 
 async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
-    """Return the boxes that hold something that the caller sees."""
+    """Return the boxes that hold cards that the caller may see."""
     rows = await session.execute(
         text(f"""
             SELECT {BOX}, count(DISTINCT l.slot), count(DISTINCT l.card_id),
@@ -78,9 +78,7 @@ async def lying_in(
     box: Box,
     paging: Paging,
 ) -> BoxPage:
-    """Return a page of the cards in a box. A box without cards is an empty box, whatever it is
-    called.
-    """
+    """Return a page of the cards in a box. Any unused number or label is an empty box."""
     kept = await kept_box(session, caller.seller_id, box)
     if kept is None:
         return BoxPage(box, [], *paging.of(0))

@@ -1,5 +1,5 @@
-"""Reads cycle counts: which boxes are most worth counting, the counts of a shop, and one count with
-its lines.
+"""Reads cycle counts: suggestions of boxes to count, the counts of a shop, and one count with its
+lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.stock.shelving.count_schemas import (
 from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
 from cardsync.stock.shelving.models import ShelfCount
 
-# A sale explains a drop until the card is pulled and its place corrected.
+# A sale of the last 30 days explains a missing copy, because its place may not be corrected yet.
 _EXPLAINS: Final = timedelta(days=30)
 _FACTS: Final = queries_of(__package__)["facts"].format(visible=VISIBLE, box=BOX, named=NAMED)
 
@@ -38,8 +38,8 @@ async def suggested(
     now: datetime,
     most: int,
 ) -> SuggestedCounts:
-    """Return the boxes that are most worth counting, the first of them first. The value of a box
-    is a part of the listed value, so staff may not see it, either.
+    """Return the boxes that are most worth counting, best first. The value of a box is part of the
+    listed value, so only callers who see revenue see it.
     """
     values = {
         "seller": caller.seller_id,
@@ -66,7 +66,7 @@ async def history(
     before: int | None,
     box: Box | None,
 ) -> Page[ShelfCount]:
-    """Return the newest counts, or those before the one that has the id `before`."""
+    """Return the newest counts, or the counts before the count with the id `before`."""
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
     if box is not None:
         kept = await kept_box(session, caller.seller_id, box)
@@ -91,7 +91,7 @@ async def in_full(
     count_id: int,
     paging: Paging,
 ) -> CountInFull:
-    """Return a count with a page of its lines in the order of the way. Raises NotFound."""
+    """Return a count with a page of its lines in walking order. Raises NotFound."""
     row = await read_one(session, caller, count_id)
     values = {
         "seller": caller.seller_id,

@@ -1,9 +1,10 @@
 """Counts the cards of a box or a slot: a count begins with a frozen list of the expected copies,
-members enter what they see, and settling corrects the places. Only the marketplace says how many
-are on hand, so that never changes here.
+members enter what they see, and settling corrects the places. Quantities on hand come only from the
+marketplace, so counts never change them.
 
-A line whose place changed between the beginning and the end is left alone, because it may have been
-counted before or after. Every write locks the account's row first, as shelving does.
+If a line's place changed during the count, settling does not correct it, because the member may
+have counted before or after the change. Every write locks the account's row first, as shelving
+does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Unseen = Literal["keep", "missing"]
 
 
 class Sight(NamedTuple):
-    """Somebody saw `quantity` pieces of a card in a slot."""
+    """A member's observation: `quantity` copies of a card in a slot."""
 
     card_id: int
     slot: int
@@ -117,7 +118,7 @@ async def see(
     sights: Sequence[Sight],
     now: datetime,
 ) -> ShelfCount:
-    """Record the counted copies; the same sights again change nothing. Raises NotFound,
+    """Record the counted copies; repeating the same sights changes nothing. Raises NotFound,
     CountNotOpen, InvalidPayload.
     """
     row = await _locked(session, caller, count_id)
@@ -139,7 +140,7 @@ async def see(
         "quantities": [sight.quantity for sight in seen],
     }
     await run(session, _SEEN, written)
-    # A card that was counted where none was expected is a separate line.
+    # A card that was counted in an unexpected place adds a line.
     row.lines = await _lines(session, caller.seller_id, count_id)
     note(
         session,
@@ -180,8 +181,8 @@ async def settle(
     unseen: Unseen,
     now: datetime,
 ) -> ShelfCount:
-    """Correct the places to the counted copies, and end the count. Lines that were not seen stay as
-    they are, or are `missing`. Raises NotFound, CountNotOpen.
+    """Correct the places to the counted copies, and end the count. Lines that were not seen do not
+    change, or count as 0 copies with `missing`. Raises NotFound, CountNotOpen.
     """
     row = await _locked(session, caller, count_id)
     values = {"seller": caller.seller_id, "count": count_id, "box": row.box}

@@ -1,6 +1,6 @@
-"""Tables of the shelves: a row of `card_location` says how many of a card are in a slot of a box;
-`shelf_box` names the boxes that have a label; `shelf_count` and its lines hold the expected and the
-seen copies of a count.
+"""Tables of the shelves: a row of `card_location` is the number of copies of a card in a slot of a
+box; `shelf_box` names the boxes that have a label; `shelf_count` and its lines hold the expected
+and the seen copies of a count.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class CardLocation(Base):
 
 
 class ShelfBox(Base):
-    """A box with a label of its own: `box` is its number in the other tables, beyond those that
-    people write, and `way` its rank (`shelf_place.way_of`).
+    """A box with a label. `box` is its number in the other tables, above the range that members can
+    enter; `way` is its rank in walking order (`shelf_place.way_of`).
     """
 
     __tablename__ = "shelf_box"
@@ -65,8 +65,8 @@ class ShelfCount(Base):
     """A count of a box, or of one slot of it. `state` is open, settled, cancelled or undone; a box
     has at most one open count.
 
-    The numbers are those of the lines at the end: `moved` lines changed between the beginning and
-    the end and are left alone, `unseen` ones were not looked at.
+    The counters are the numbers of lines by outcome when the count ended: the place of a `moved`
+    line changed during the count and is not corrected, and nobody counted an `unseen` line.
     """
 
     __tablename__ = "shelf_count"
@@ -83,7 +83,7 @@ class ShelfCount(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     box: Mapped[int]
-    # The label, where the box has one.
+    # The label of the box, if it has one.
     box_label: Mapped[str | None] = mapped_column(Text)
     slot: Mapped[int | None]
     state: Mapped[CountState] = mapped_column(Text, server_default="open")
@@ -98,8 +98,8 @@ class ShelfCount(Base):
 
 
 class ShelfCountLine(Base):
-    """A card in a slot of a count: `expected` pieces were there when it began; `seen` is null
-    until somebody looked.
+    """A card in a slot of a count: `expected` copies were there when the count began; `seen` is
+    null until a member enters a number.
     """
 
     __tablename__ = "shelf_count_line"

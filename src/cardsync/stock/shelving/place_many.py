@@ -1,8 +1,8 @@
 """Puts the cards of a selection into a row of slots.
 
-Only unassigned pieces are put, so that a repeated request puts nothing. Cards follow in the order
-of the selection (those of a search by id); a slot takes `per_slot` pieces, and a card that does not
-fit goes on in the next slot.
+Only unassigned copies are placed, so that a repeated request places nothing. The cards are placed
+in the order of the selection (a search orders by id). A slot takes `per_slot` copies; the rest of a
+card continues in the next slot.
 """
 
 from __future__ import annotations

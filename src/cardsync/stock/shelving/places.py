@@ -1,8 +1,9 @@
-"""Puts, moves and removes single cards on the shelves. A card may be in several slots; the quantity
-that the seller has of it never changes here.
+"""Puts, moves and removes single cards on the shelves. A card may be in several slots; its quantity
+never changes here.
 
-Every write locks the account's row first, so that two members who shelve at once go one after the
-other. More pieces may be on the shelves than are on hand; answers show that as drift.
+Every write locks the account's row first, so that concurrent writes of two members run one after
+the other. The shelves may hold more copies of a card than are on hand; answers report that as
+drift.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ async def put(
     quantity: int,
     now: datetime,
 ) -> ShelvedCard:
-    """Add `quantity` pieces to the place. Raises NotFound, InvalidPayload."""
+    """Add `quantity` copies to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     box, place = await _add(session, caller.seller_id, card_id, place, quantity)
     note(
@@ -70,7 +71,7 @@ async def move(
     quantity: int | None,
     now: datetime,
 ) -> ShelvedCard:
-    """Move `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
+    """Move `quantity` copies, or all copies in the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     left, taken = await _take(session, caller.seller_id, card_id, origin, quantity)
     box, target = await _add(session, caller.seller_id, card_id, target, taken)
@@ -93,7 +94,7 @@ async def remove(
     quantity: int | None,
     now: datetime,
 ) -> ShelvedCard:
-    """Remove `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
+    """Remove `quantity` copies, or all copies in the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     box, taken = await _take(session, caller.seller_id, card_id, place, quantity)
     note(
@@ -115,9 +116,9 @@ async def assign(
     target: Place | None,
     now: datetime,
 ) -> int:
-    """Move the copies of one place to another, and return how many. Without an origin all
-    unassigned copies move; without a target, all are taken off the shelf. Raises NotFound,
-    InvalidPayload.
+    """Move the copies of one place to another, and return their number. Without an origin, all
+    unassigned copies move; without a target, all copies of the place are taken off the shelf.
+    Raises NotFound, InvalidPayload.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     before = await shelved(session, caller.seller_id, card_id)
@@ -164,9 +165,7 @@ async def places_of_items(
     seller_id: int,
     session_id: int,
 ) -> dict[int, Place]:
-    """Return, for each item of a pull session that is on a shelf, its first place on the
-    way.
-    """
+    """Return the first place in walking order of each item of a pull session that is on a shelf."""
     rows = await session.execute(
         text(f"""
             SELECT DISTINCT ON (i.item_id) i.item_id, {BOX}, l.slot
@@ -217,7 +216,7 @@ async def _add(
     place: Place,
     quantity: int,
 ) -> tuple[int, Place]:
-    """Return the number of the box, and the place as the shop spells it."""
+    """Add copies to a place; return the box's number, and the place in the shop's spelling."""
     number, box = await made_box(session, seller_id, place.box)
     place = Place(box, place.slot)
     added = await session.execute(
@@ -252,7 +251,7 @@ async def _take(
     place: Place,
     quantity: int | None,
 ) -> tuple[int, int]:
-    """Take pieces from a place and return the number of the box and theirs."""
+    """Take copies from a place; return the number of the box and of the taken copies."""
     box = await kept_box(session, seller_id, place.box)
     number = box.number if box else 0
     here = {"seller": seller_id, "card": card_id, "box": number, "slot": place.slot}

@@ -19,7 +19,7 @@ from cardsync.platform.shelf_place import Box, box_in, way_of
 from cardsync.stock.shelving.box_numbers import KeptBox, kept_box, made_box
 
 KIND: Final = "shelf.box_renamed"
-# Something lies in the box, is counted in it, or is to be put there.
+# A box is in use if it holds cards, has an open count, or is the place of an unfinished draft.
 _IN_USE: Final = """
     SELECT EXISTS (SELECT FROM card_location WHERE seller_id = :seller AND box = :box)
         OR EXISTS (SELECT FROM shelf_count
@@ -34,7 +34,7 @@ _CALL: Final = """
 _MOVE: Final = """
     UPDATE card_location SET box = :box WHERE seller_id = :seller AND box = :was AND :box <> :was
 """
-# These tables keep the label beside the number.
+# These tables store the label along with the number.
 _MOVE_LABELED: Final = """
     UPDATE {} SET box = :box, box_label = :label WHERE seller_id = :seller AND box = :was
 """
@@ -51,8 +51,8 @@ class RenamedBox(msgspec.Struct):
 async def rename(
     session: AsyncSession, caller: Caller, box: Box, target: Box, now: datetime
 ) -> RenamedBox:
-    """Give a box another name. Raises NotFound for a box that the shop does not have,
-    InvalidPayload for a name in use.
+    """Rename a box. Raises NotFound if the shop has no such box, InvalidPayload if the name is in
+    use.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     was = await kept_box(session, caller.seller_id, box)
@@ -75,8 +75,8 @@ async def rename(
 
 
 async def _rename(session: AsyncSession, seller_id: int, was: KeptBox, target: Box) -> None:
-    """Raises InvalidPayload if the name is in use. A label that a box had before stays known, since
-    what can be undone names it.
+    """Rename a box. Raises InvalidPayload if the name is in use. The box's former label stays in
+    `shelf_box`, because undo records refer to it.
     """
     known = await kept_box(session, seller_id, target)
     same = known is not None and known.number == was.number
@@ -105,7 +105,7 @@ async def _in_use(session: AsyncSession, seller_id: int, box: KeptBox) -> bool:
 async def unrename(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Give a box its former name. Raises ChangedSince if it is gone, or the name is in use."""
+    """Restore a box's former name. Raises ChangedSince if the box is gone or the name is in use."""
     await locked(session, Lock.SHOP, caller.seller_id)
     was, became = box_in(str(undo["was"])), box_in(str(undo["became"]))
     kept = await kept_box(session, caller.seller_id, became)
