@@ -1,7 +1,9 @@
-"""Declares each field of a thing once, at an attribute of its frozen dataclass: its bounds, its
-shapes in bodies and in answers, and its words in forms and sentences are made from there. Pure.
+"""Declares each field of a thing once, as an attribute of a frozen dataclass. The field's bounds,
+its types in request and response bodies, and its texts in forms and sentences derive from the
+declaration. Pure.
 
-A declared attribute is `Annotated[int | None, Field(…)]`. In a text `…` is a value or an input.
+A declared attribute is `Annotated[int | None, Field(…)]`. In a text, `…` is the place of a value or
+an input.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ VALUE: Final = "…"
 
 
 def _money(value: Any) -> int:
-    """Return ten-thousandths of a dollar, read from a decimal string or a JSON number."""
+    """Convert a decimal string or a JSON number of dollars to ten-thousandths."""
     return to_units(read_amount(value))
 
 
@@ -47,11 +49,13 @@ Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": 
 class Field:
     """A field's declaration.
 
-    `money` is in ten-thousandths of a dollar. `body` and `answer` are its types on the wire where
-    its own type does not say them, `parts` the names of the structs of an inner thing, and `api`
-    the words of the documents. `label` names its input in a form, which `line` and `hint` surround
-    in a `section`; a line holds the inputs of `beside`, too. `says` is its sentence, `uses` names
-    the data that it needs, and a guard has no field whose `guard` is False.
+    A `money` field is in ten-thousandths of a dollar. `body` and `answer` are the types in request
+    and response bodies, if they do not follow from the attribute's type. `parts` are the names of
+    the two structs of an inner thing, and `api` is the field's description in openapi.json. `label`
+    names the form's input, `line` is the text around the input, `hint` follows it, and `section` is
+    its part of the form; a line also holds the inputs of the fields in `beside`. `says` is the
+    sentence about the field, and `uses` names the data that the field needs. A guard has no field
+    with `guard=False`.
     """
 
     least: int | None = None
@@ -77,7 +81,9 @@ _UNDECLARED: Final = Field()
 
 
 class Declared(NamedTuple):
-    """An attribute of a thing: `type` is without None, which `nullable` allows."""
+    """An attribute of a thing. `type` is its type without None; `nullable` is whether None is
+    allowed.
+    """
 
     name: str
     type: Any
@@ -99,13 +105,13 @@ class Declared(NamedTuple):
 
 
 def is_part(kind: Any) -> bool:
-    """Return whether values of this type are things with fields of their own."""
+    """Return whether values of this type are things that declare fields."""
     return is_dataclass(kind)
 
 
 @cache
 def declared(thing: type) -> tuple[Declared, ...]:
-    """Return the attributes of a thing, in their order."""
+    """Return the attributes of a thing, in the order of their declaration."""
     hints = hints_of(thing, include_extras=True)
     return tuple(_declared(each, hints[each.name]) for each in fields(thing))
 
@@ -141,7 +147,7 @@ def _refused(each: Declared, value: Any) -> str:
         return ""
     if most is None:
         return "must not be negative"
-    # A seller who wrote dollars gets the answer in dollars.
+    # The message shows bounds of money in dollars, as sellers write them.
     low, high = (_amount(one) if each.field.money else one for one in (least, most))
     return f"must be between {low} and {high}"
 
@@ -150,12 +156,12 @@ def _amount(units: int) -> str:
     return f"-{dollars(-units)}" if units < 0 else dollars(units)
 
 
-# The thing that a struct of a body is made into.
+# The type of thing that each struct of a request body becomes.
 _THINGS: Final[dict[type, type]] = {}
 
 
 def body_struct(name: str, thing: type, *without: str) -> Any:
-    """Return the struct of a body that changes the thing: each of its fields may be left out."""
+    """Return the struct of a request body that changes the thing; every field is optional."""
     shapes = [
         (each.name, _body(each) | UnsetType, UNSET)
         for each in declared(thing)
@@ -166,7 +172,7 @@ def body_struct(name: str, thing: type, *without: str) -> Any:
 
 @cache
 def answer_struct(name: str, thing: type, *without: str) -> Any:
-    """Return the struct of an answer that shows the thing."""
+    """Return the struct of a response body that shows the thing."""
     shapes = [(each.name, _answer(each)) for each in declared(thing) if each.name not in without]
     return _struct(name, thing, shapes)
 
@@ -225,7 +231,7 @@ def _answer_type(kind: Any, own: Field) -> Any:
 
 
 def values_of(body: msgspec.Struct) -> dict[str, Any]:
-    """Return the values that a body names, as the thing has them."""
+    """Return the values that a request body sets, in the types of the thing."""
     return {name: _of_body(value) for name, value in given_fields(body).items()}
 
 
@@ -239,7 +245,7 @@ def _of_body(value: Any) -> Any:
 
 
 def to_json(thing: Any) -> dict[str, Any]:
-    """Return the thing in its form on the wire; this is the inverse of reading it."""
+    """Return the JSON form of the thing, the inverse of `values_of`."""
     return {
         each.json_name: _json(getattr(thing, each.name), each.field)
         for each in declared(thing.__class__)
@@ -247,13 +253,13 @@ def to_json(thing: Any) -> dict[str, Any]:
 
 
 def from_row(row: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Return the attributes of a row as the thing has them, money in ten-thousandths."""
+    """Convert the columns of a row to the thing's values, with money in ten-thousandths."""
     values = {name: getattr(row, name) for name in names}
     return {n: to_units(v) if isinstance(v, Decimal) else v for n, v in values.items()}
 
 
 def to_row(thing: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values of the thing as the columns of its row have them."""
+    """Convert the thing's values to the columns of its row, with money as decimals."""
     money = {each.name for each in declared(thing) if each.field.money}
     return {
         name: from_units(value) if name in money and value is not None else value
@@ -274,6 +280,6 @@ def _json(value: Any, own: Field) -> Any:
 
 
 def filled(text: str, values: Sequence[str]) -> str:
-    """Put values in the places of a text."""
+    """Replace each `…` of a text by the next value."""
     parts = zip(text.split(VALUE), [*values, ""], strict=True)
     return "".join(before + value for before, value in parts)

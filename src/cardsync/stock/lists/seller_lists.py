@@ -34,7 +34,7 @@ _LISTS = queries_of(__package__)["lists"].format(visible=VISIBLE)
 
 async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:
     """Return all lists. `asked` is empty, or holds the `card_id` or `marketplace_id` of a card;
-    `member` then tells whether the card is on the list.
+    then `member` is whether that card is on the list.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"

@@ -1,5 +1,5 @@
-"""Splits a search into chips, the parts that must all hold, and joins them again. The text, the
-chips and the address that has either mean the same. Pure.
+"""Splits a search into chips (the parts that must all match) and joins chips to a search. Text and
+chips have the same meaning. Pure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from cardsync.stock.search.tree import And, Tree, all_of, print_query
 
 @dataclass(frozen=True)
 class Chip:
-    """One part of a search, and the search without it."""
+    """One part of a search, and the search without that part."""
 
     text: str
     without: str
 
 
 def chips_of(search: str) -> list[Chip]:
-    """Return the parts of a search, none for a search that looks for everything. Raises
+    """Return the parts of a search; none for a search that selects everything. Raises
     QueryError.
     """
     parts = _parts(search)
@@ -31,12 +31,12 @@ def chips_of(search: str) -> list[Chip]:
 
 
 def query_of(texts: Sequence[str]) -> str:
-    """Return the search whose parts are these. Raises QueryError."""
+    """Join the texts of parts to a search. Raises QueryError."""
     return print_query(all_of([parse(text, canonical=True) for text in texts]))
 
 
 def with_part(search: str, part: str) -> str:
-    """Return the search with one more part, or without it if it is there. Raises QueryError."""
+    """Add a part to a search, or remove it if the search has it already. Raises QueryError."""
     parts, more = _parts(search), parse(part, canonical=True)
     kept = [one for one in parts if one != more]
     return print_query(all_of(kept if len(kept) < len(parts) else [*parts, more]))

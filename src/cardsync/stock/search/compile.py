@@ -1,4 +1,4 @@
-"""Compiles the tree of a search with the seller's own names into one condition of SQL over `card c`
+"""Compiles the tree of a search, with the seller's own names, into one SQL condition over `card c`
 and its bound values. Pure.
 
 A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound; the
@@ -65,11 +65,11 @@ from cardsync.stock.search.tree import (
 )
 from cardsync.stock.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
-# More days than any card is old, and few enough to compute the moment.
+# A number of days that no card's age exceeds and that SQL can still subtract from a time.
 _MOST_DAYS = Decimal(1_000_000)
 NOTHING = "false"
 EVERYTHING = "true"
-# A word is a collector number by its total or by its sign.
+# A word is a collector number if it has a total (`4/102`) or begins with `#`.
 _COLLECTOR_NUMBER = re.compile(
     r"#?(?=.*\d)[a-z\d]+[★*+]?/[a-z\d-]+|#[a-z\d-]+[★*+]?[a-z]?", re.IGNORECASE | re.ASCII
 )
@@ -78,7 +78,7 @@ _COLLECTOR_NUMBER = re.compile(
 class Where(NamedTuple):
     sql: str
     values: dict[str, Any]
-    # Each warning is a reason why a saved search finds less than its text says.
+    # The reasons why a saved search selects fewer cards than its text implies.
     warnings: list[str]
 
 
@@ -92,8 +92,8 @@ def compile_query(
     """Compile `tree`. Raises QueryError for a list, rule or game that the seller does not have,
     and for a rule or sale whose query uses rules.
 
-    In a saved search a missing list has no cards; where that would select more, the search
-    selects nothing.
+    In a saved search, a missing list counts as empty; if that would select more cards, as in a
+    negation, the search selects nothing.
     """
     compiler = _Compiler(known, {}, of_rule, saved)
     sql = compiler.whole(tree)
@@ -152,11 +152,13 @@ class _Compiler:
         return f"({sql}) IS NOT TRUE"
 
     def _like(self, *parts: str) -> str:
-        """Match a pattern of these parts; the caller escapes those that come from the search."""
+        """Match the pattern that these parts form; the caller escapes parts that come from the
+        search.
+        """
         return f"c.search_text LIKE {self.bind(''.join(parts))}"
 
     def _word(self, text: str) -> str:
-        """Match a word of the name; one that is a collector number also matches the number."""
+        """Match a word of the name; a word like a collector number also matches the number."""
         found = [self._words(plain) for plain in spellings(text)]
         if _COLLECTOR_NUMBER.fullmatch(text):
             found.append(self._has_number(text))
@@ -208,7 +210,9 @@ class _Compiler:
         present: str,
         one: Callable[[Any], str],
     ) -> str:
-        """With `!=` the card has a value, and it is none of the named ones."""
+        """Match any of the term's values; with `!=`, match cards that have a value, but none of
+        these.
+        """
         found = self._any(term, one)
         return f"({present} AND ({found}) IS NOT TRUE)" if term.op == "!=" else found
 
@@ -236,7 +240,9 @@ class _Compiler:
         return self.bind(int(value) if value == int(value) else value)
 
     def _unsold(self, term: Term) -> str:
-        """Compare whole days, so that each comparison asks for a day and not for a card's own."""
+        """Compare whole days, so that the SQL compares sales with one fixed time instead of
+        computing each card's number of days.
+        """
         if term.op in (">", "<="):
             found = self._unsold_from(_next_day(term.values[0]))
         elif term.op in (">=", "<"):
@@ -347,7 +353,9 @@ class _Compiler:
         return one
 
     def _lang(self, term: Term) -> str:
-        """A card has no language where its label names none that is known."""
+        """Match languages; with `!=`, cards whose label names no known language do not match
+        either.
+        """
         values = [name for value in term.values for name in languages_named(str(value))]
         return self._one_of("c.language", term, [*values, ""] if term.op == "!=" else values)
 
@@ -359,8 +367,9 @@ class _Compiler:
     def _variants(self, values: list[str]) -> str:
         """Match cards that have one of these variants.
 
-        Few cards have any: LIKE patterns, which cost less than the regular expression, rule the
-        others out first. CASE forces that order; PostgreSQL would evaluate them after it.
+        Few cards have any: LIKE patterns, which cost less than the regular expression, exclude the
+        other cards first. CASE forces that order; PostgreSQL would evaluate the regular expression
+        first.
         """
         pattern = pattern_of(values)
         if pattern is None:
@@ -371,7 +380,9 @@ class _Compiler:
         return f"(CASE WHEN {looks} THEN c.search_text ~ {self.bind(pattern)} ELSE false END)"
 
     def _holds_any(self, texts: Iterable[str]) -> str:
-        """Match texts of which a space may be another sign in the search text."""
+        """Match search texts that contain one of these texts; a space matches any characters,
+        because the search text may have another character in its place.
+        """
         return _joined(
             " OR ", [self._like("%", escaped_for_like(one).replace(" ", "%"), "%") for one in texts]
         )
@@ -392,7 +403,7 @@ class _Compiler:
             case Place(box, slot):
                 at = f"{self._box(box)} AND l.slot = {self.bind(slot)}"
             case Range(low, high):
-                # A labeled box has a number beyond those that people write.
+                # Labeled boxes have numbers above this range.
                 last = min(int(high or limits.SHELF_NUMBER), limits.SHELF_NUMBER)
                 at = f"l.box BETWEEN {self.bind(int(low or 1))} AND {self.bind(last)}"
             case str():
@@ -415,13 +426,13 @@ class _Compiler:
         if value in ("confirmed", "in-flux"):
             agreed = self._agreed()
             agrees = f"({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'}"
-            # No upload speaks of the cards that a member has in hand.
+            # No upload contains a contribution.
             return f"(NOT c.gone AND c.contribution IS NULL AND {agrees})"
         return FLAGS[value]
 
     def _agreed(self) -> str:
-        """A card agrees if a whole upload of its line came after its newest values, or if its
-        values before those had the same quantity.
+        """Match cards whose quantity was seen twice: a whole upload of the card's line came after
+        its newest observation, or the previous observation had the same quantity.
         """
         later = [
             f"(c.product_line = {self.bind(line)} AND c.observed_at < {self.bind(at)})"
@@ -436,8 +447,8 @@ class _Compiler:
         return THINGS[value]
 
     def _rule(self, term: Term) -> str:
-        """The term selects a card if the first rule that selects the card is a named one, or a
-        named guard selects the card.
+        """Match a card if the first rule that selects it is named in the term, or if a guard that
+        is named in the term selects it.
         """
         selecting = self._rules(term)
         wanted = {id for value in term.values for id in self._rule_ids(term, value)}
@@ -447,7 +458,9 @@ class _Compiler:
         return f"({' OR '.join(found)})" if found else NOTHING
 
     def _guards(self, wanted: set[int], term: Term) -> Iterator[str]:
-        """A guard whose query can't be read any more blocks every card, and holds none."""
+        """Yield the conditions of the wanted guards. A guard whose query can't be parsed any more
+        blocks every card, but `rule:` finds no cards by it.
+        """
         before = len(self.values)
         for guard in self.known.guards:
             if guard.id in wanted and guard.tree is not None:
@@ -479,10 +492,10 @@ class _Compiler:
         return found
 
     def _rules(self, term: Term) -> dict[int, str]:
-        """Return the condition of each governing rule, in the order of the rules.
+        """Return the condition of each base rule in force, in the order of the rules.
 
-        The conditions are compiled once, but every term that uses them has all of them in its
-        SQL.
+        The conditions are compiled once, but the SQL of every term that uses them contains all of
+        them.
         """
         if self.of_rule:
             raise QueryError(f"{term.field}: a rule or a promotion can't search by rule", term.at)
@@ -495,8 +508,8 @@ class _Compiler:
         return self._selecting
 
     def _selections(self, term: Term) -> Iterator[tuple[int, str]]:
-        """A rule blocks all rules after it if its query can't be read or names things that are
-        missing.
+        """Yield the id and the condition of each rule, up to a rule whose query can't be parsed or
+        names missing things: such a rule blocks all rules after it.
         """
         before = len(self.values)
         for rule in self.known.rules:
@@ -520,13 +533,13 @@ class _Compiler:
 
 
 def _first_day(value: Value | None) -> int:
-    """Return the first whole number of days from `value` on."""
+    """Return the smallest whole number of days that is at least `value`."""
     assert isinstance(value, Decimal)
     return int(min(max(value, -_MOST_DAYS), _MOST_DAYS).to_integral_value(ROUND_CEILING))
 
 
 def _next_day(value: Value | None) -> int:
-    """Return the first whole number of days that is more than `value`."""
+    """Return the smallest whole number of days that is more than `value`."""
     assert isinstance(value, Decimal)
     return int(min(max(value, -_MOST_DAYS), _MOST_DAYS).to_integral_value(ROUND_FLOOR)) + 1
 
@@ -539,8 +552,8 @@ def _joined(sign: str, parts: Iterable[str]) -> str:
 
 
 def _costs(sql: str) -> tuple[bool, bool]:
-    """Return the sort key that puts cheap conditions first: PostgreSQL evaluates conditions
-    from left to right, because it thinks a look-up and a pass over a text as cheap as a
+    """Return the sort key that puts cheap conditions first. PostgreSQL evaluates the conditions
+    from left to right, because it estimates a look-up or a text search to be as cheap as a
     comparison.
     """
     return "SELECT" in sql, "search_text" in sql

@@ -1,4 +1,4 @@
-"""Completes the end of a search with whole terms, the seller's own names among them. Pure."""
+"""Completes the end of a search with whole terms, including the seller's own names. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cardsync.stock.search.variants import SELECTORS
 MOST = 20
 _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HIDDEN = "\0"
-# The pattern finds the term under the cursor, in a text whose closed quotes are hidden.
+# The term at the end of a text in which _HIDDEN replaces closed quotes.
 _LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
-# A selector that has a space may be written without quotes.
+# A `v:` term whose unquoted value contains a space.
 _SPACED = re.compile(
     r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]*\s[^()"|]*)$', re.IGNORECASE
 )
@@ -27,8 +27,8 @@ _TERM = re.compile(r"([a-z_]+)(!=|<=|>=|[:=<>])(.*)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class OwnNames:
-    """The names that this seller alone has: sets in stock, product lines, lists as (slug, name),
-    and names of rules.
+    """A seller's own names: sets in stock, product lines, lists as (slug, name), and names of
+    rules.
     """
 
     sets: Sequence[str] = ()
@@ -47,7 +47,7 @@ class Completion:
 
 
 def field_at_end(text: str) -> str:
-    """Return the name of the field whose value is at the end of `text`; empty if none is."""
+    """Return the name of the field whose value ends `text`, or an empty text."""
     found = _LAST.search(_CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text))
     split = _TERM.fullmatch(text[found.start(1) :]) if found else None
     field = FIELDS.get(split[1].lower()) if split else None
@@ -55,8 +55,8 @@ def field_at_end(text: str) -> str:
 
 
 def complete(text: str, own: OwnNames) -> list[Completion]:
-    """Return completions for the end of `text`: first the names that begin with the term, then
-    those that contain it.
+    """Return completions for the end of `text`: first names that begin with the term, then names
+    that contain it.
     """
     hidden = _CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text)
     if spaced := _spaced(text, hidden):
@@ -68,7 +68,7 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
     if not (split := _TERM.fullmatch(text[at:])):
         return [Completion(at, f"{name}:") for name in _like(text[at:], _FIELD_NAMES)]
     name, _, value = split.groups()
-    # A bar inside open quotes separates no alternatives.
+    # A bar inside open quotes does not separate alternatives.
     alternatives, bar, _ = hidden[len(text) - len(value) :].partition('"')[0].rpartition("|")
     last = value[len(alternatives) + len(bar) :]
     before = text[at : len(text) - len(last)]
@@ -81,7 +81,7 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
 
 
 def _spaced(text: str, hidden: str) -> list[Completion]:
-    """Return the selectors that begin with a value that has a space in it."""
+    """Complete a variant's selector from an unquoted value that contains a space."""
     if not (found := _SPACED.search(hidden)):
         return []
     at = found.start(1)
@@ -107,8 +107,8 @@ def _values(field: str, own: OwnNames) -> dict[str, str]:
 
 
 def _like(begun: str, known: Mapping[str, str]) -> list[str]:
-    """Return the words that match by themselves or by their description: a list matches by its
-    slug or its name.
+    """Return the words that contain `begun` themselves or in their description: a list matches by
+    its slug or by its name.
     """
     wanted = folded(begun)
     places = [
@@ -132,5 +132,5 @@ def _quoted(word: str) -> str:
 
 
 def _quoted_name(word: str) -> str:
-    """Quote a name of digits alone, because it would be read as an id."""
+    """Quote a name that is only digits, because the parser would take it for an id."""
     return f'"{word}"' if word.isdecimal() else _quoted(word)

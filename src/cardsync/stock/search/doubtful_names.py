@@ -1,6 +1,6 @@
-"""Finds the parts of a search that may be names of cards although the language reads them
-otherwise: `Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and writes those
-that are names so that they are read as names. Pure.
+"""Finds the parts of a search that may be card names although the search language parses them as
+something else: `Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and
+rewrites the parts that are names, so that the parser takes them for names. Pure.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from cardsync.stock.search.tree import And, Not, Or, Phrase, Term, Tree, print_q
 _LONGEST: Final = 200
 _MOST: Final = 24
 _PIECES: Final = 8
-# A search of more parts, or of more parts that cannot be read, is not taken for a name.
+# A search with more parts, or more unparsable parts, is not checked for names.
 _PARTS: Final = 60
 _BAD_PARTS: Final = 6
 _SHOWN: Final = 20
-# These fields take any text: `S:P` has one.
+# These fields take any text, so a name such as `S:P` parses as a field and its value.
 _OF_TEXT: Final = frozenset({"name", "set", "rarity", "printing", "v"})
-# Both faces have letters: `027/092` is a number.
+# The sign between two faces has no digits next to it: `027/092` is a collector number.
 _FACES: Final = re.compile(r"(?<=[^\s\d/])\s*//?\s*(?=[^\s\d/])")
-# Signs that may follow a name in the name of a printing.
+# Characters that may follow a card's name in the name of one of its printings.
 _MORE: Final = (" (", " [", " - ", " //", "//")
 
 Kind = Literal["word", "odd", "bad", "or", "(", ")", "field"]
@@ -39,8 +39,9 @@ class _Part(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of a search that may be a name. `bad` cannot be read as anything else; `front` is the
-    name of the front face, if the text has two.
+    """A part of a search that may be a name. A `bad` part cannot be parsed; an `odd` part is bad or
+    parses as more than plain words. `front` is the name of the front face, if the text names two
+    faces.
     """
 
     start: int
@@ -51,25 +52,27 @@ class Span(NamedTuple):
     front: str
 
     def is_name_of(self, name: str) -> bool:
-        """Return whether the name begins so; an unreadable part may have other spaces:
+        """Return whether the name begins with this part; an unparsable part may differ in spaces:
         `Type:Null` is `Type: Null`.
         """
         same = self.bad and _plain(name).replace(" ", "") == _plain(self.text).replace(" ", "")
         return same or _begins(name, self.text)
 
     def has_front(self, name: str) -> bool:
-        """Return whether this is the name of the front face alone."""
+        """Return whether the name begins with the front face's name and has no second face."""
         return _begins(name, self.front) and "//" not in name
 
     def as_name(self, names: Sequence[str]) -> str:
-        """Write the part so that it means the cards of these names, in which it is."""
+        """Write the part so that it selects the cards with these names: as a phrase if every name
+        contains it, else as the names.
+        """
         ways = spellings(self.text)
         if all(any(way in folded(name) for way in ways) for name in names):
             return print_query(Phrase(self.text))
         return _exactly(names)
 
     def or_front(self, names: Sequence[str]) -> str:
-        """Write the part so that it also means the cards that have the front face's name."""
+        """Write the part so that it also selects the cards with these names of the front face."""
         whole = print_query(Phrase(self.text)) if self.odd else self.text
         return f"({whole} or {_exactly(names)})"
 
@@ -97,7 +100,9 @@ def readable(text: str) -> Tree | None:
 
 
 def is_doubtful(tree: Tree, text: str) -> bool:
-    """Return whether a part of a search that can be read may be a name that means something else."""
+    """Return whether a part of a parsed search may be a card name that the parser took for
+    something else.
+    """
     return _may_differ(tree) or ("/" in text and _FACES.search(text) is not None)
 
 
@@ -127,7 +132,7 @@ def _has_words(tree: Tree) -> bool:
 
 
 def spans(text: str) -> list[Span]:
-    """Return the parts that may be names, the longest first."""
+    """Return the parts of a search that may be names, the longest first."""
     if len(text) > limits.SEARCH_CHARACTERS:
         return []
     parts = _parts(text)
@@ -159,7 +164,7 @@ def _span(text: str, parts: Sequence[_Part], broken: bool) -> Span | None:
 
 
 def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-    """Yield the parts between fields."""
+    """Yield the runs of parts between fields."""
     stretch: list[_Part] = []
     for part in parts:
         if part.kind != "field":
@@ -172,8 +177,8 @@ def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
 
 
 def _groups(stretch: list[_Part]) -> Iterator[list[_Part]]:
-    """Yield the stretch, the groups between its operators, alone and together, and each part that
-    cannot be read.
+    """Yield the stretch, each group between its operators, adjacent groups together, and each part
+    that cannot be parsed.
     """
     yield stretch
     ends = [-1, *(at for at, part in enumerate(stretch) if part.kind in ("or", "(", ")"))]
@@ -196,7 +201,7 @@ def _is_balanced(group: list[_Part]) -> bool:
 
 
 def _parts(text: str) -> list[_Part]:
-    """Return the parts of a search, a few more than it may have at most."""
+    """Split a search into parts; stop after one part more than `_PARTS`."""
     parts: list[_Part] = []
     at = end_of(SPACE, text, 0)
     while at < len(text) and len(parts) <= _PARTS:
@@ -225,7 +230,7 @@ def _kind(tree: Tree | None) -> Kind:
 
 
 def written(text: str, known: Mapping[Span, str]) -> str:
-    """Return the search with these parts written otherwise, the longer one of two that overlap."""
+    """Replace these parts of the search; of two overlapping parts, only the longer one."""
     kept: list[Span] = []
     for span in sorted(known, key=lambda span: span.start - span.end):
         if all(span.end <= other.start or other.end <= span.start for other in kept):

@@ -1,7 +1,6 @@
-"""Defines the fields of the search language, and reads a written value into the content of a term
-of the tree. Pure.
+"""Defines the fields of the search language, and parses the values of a term of the tree. Pure.
 
-A name, flag or value that a field can't hold is refused with the nearest one that it can.
+The error for an invalid name, flag or value suggests the nearest valid one.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class Refused(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the word that begins most like `word`. A word as long as a sentence is no typing
-    error and gets None.
+    """Return the valid word that is most similar to `word`. Return None for a very long word, which
+    is not a typing error.
     """
     if len(word) > _GUESSED_CHARACTERS:
         return None
@@ -95,7 +94,7 @@ FLAGS = (
 THINGS = ("photo", "list", "rule", "receipt", "location", "cost")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
-# Product lines are found by their folded label and by their name.
+# A search may name a product line by its folded label or by its name.
 LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {
     name: name for name in NAMES
 }
@@ -109,7 +108,7 @@ IS = (":", "=")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value as the text has it."""
+    """A value as the search text has it."""
 
     text: str
     quoted: bool
@@ -120,7 +119,7 @@ Read: TypeAlias = Callable[[Written, str], Value]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """With `colon_is_equals`, the tree writes both operators as `:`."""
+    """With `colon_is_equals`, the tree stores both `:` and `=` as `:`."""
 
     name: str
     read: Read
@@ -154,7 +153,7 @@ def _range(text: str, read: Callable[[str], Decimal]) -> Range:
 
 
 def _or_range(read: Callable[[str], Decimal]) -> Read:
-    """Read one value, or a range of values where the operator implies no order."""
+    """Parse one value, or a range of values if the operator implies no order."""
 
     def read_either(written: Written, op: str) -> Value:
         if ".." in written.text and op not in ORDERS:
@@ -299,7 +298,7 @@ def field_of(name: str, at: int) -> Field:
 
 
 def term_values(field: Field, op: str, written: Iterable[Written]) -> tuple[str, tuple[Value, ...]]:
-    """Return the operator as the tree has it, and the values. Raises Refused."""
+    """Return the operator that the tree stores, and the values. Raises Refused."""
     if op not in field.ops:
         raise Refused(f"{field.name} does not take {op}", nearest(op, field.ops))
     if op == "=" and field.colon_is_equals:
@@ -321,8 +320,8 @@ _EDITIONS = ("1st", "unlimited")
 
 
 def printings_named(text: str, op: str) -> tuple[list[str], str]:
-    """Return the printings of the tables that a text names, and the LIKE pattern of the others that
-    it names; the pattern is empty where the text is the word for one printing.
+    """Return the known printings that a text names, and a LIKE pattern for unknown printings; the
+    pattern is empty if the text is the word for one known printing.
     """
     plain = folded(text).strip(" ")
     if plain in _PRINTINGS:

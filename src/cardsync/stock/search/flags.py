@@ -1,7 +1,8 @@
 """Maps the names of flags, things and measured fields to their SQL over `card c` of `:seller` at
 `:now`. Pure: the module holds constants alone.
 
-A flag that needs other tables reads them in one sub-select for all cards, never in one for each.
+A flag that needs other tables reads them in one subquery for all cards, never in one subquery per
+card.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ _FOILS = ", ".join(f"'{name}'" for name in PRINTINGS if is_foil(name))
 
 
 def new_printing(like: str) -> str:
-    """Select cards with a printing that no table has and that is like this in lower case. The names
-    of the tables are compared as they are, which is faster.
+    """Select cards with an unknown printing whose lower-case name matches the pattern. Known
+    printings are compared by their exact names, which is faster.
     """
     return f"(c.printing NOT IN ({_KNOWN}) AND lower(c.printing) LIKE {like})"
 
@@ -29,7 +30,7 @@ _UNSHELVED = """greatest(c.quantity - coalesce((
     FROM card_location l
    WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
-# The average cost of the copies in lots, where the cost of some is known (lots/settle_uses.py).
+# The average cost of the copies in lots, if the cost of any copy is known (lots/settle_uses.py).
 COST = """(SELECT k.cost FROM card_cost k
   WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id)"""
 # A card without lots is as old as its first upload.
@@ -40,15 +41,15 @@ _SOLD_ITEMS = """order_item i JOIN orders ON orders.seller_id = i.seller_id
       AND orders.id = i.order_id
     WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
       AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE"""
-# The last sale of a listing: cancelled orders and those refunded in full sell nothing. An order
-# names the listing, a custom one like any other.
+# The last sale of a listing, without canceled and fully refunded orders. An order item has the
+# listing's id, also for custom listings.
 LAST_SOLD = f"""(SELECT max({PLACED_AT}) FROM {_SOLD_ITEMS} AND i.sku_id = c.listing_id)"""
 
 
 def not_sold_for(days: str) -> str:
-    """Select cards whose last sale, or else whose first upload, was at least this number of
-    days ago. One pass over the sales answers for all cards, and it looks at older sales alone for
-    cards that were uploaded later.
+    """Select cards whose last sale, or else whose first upload, was at least this number of days
+    ago. One pass over the sales serves all cards. A second pass finds the older sales of cards
+    whose first upload is more recent.
     """
     until = f"CAST(:now AS timestamptz) - make_interval(days => CAST({days} AS int))"
     sold = f"SELECT i.sku_id FROM {_SOLD_ITEMS} AND {PLACED_AT}"
@@ -74,15 +75,15 @@ AMOUNTS = {
     "id": "c.id",
     "sku": "c.marketplace_id",
 }
-# These are the values that a card had before its newest ones.
+# A card's observation before the newest one.
 _PREVIOUS = """CROSS JOIN LATERAL (
  SELECT o.quantity, o.observed_at FROM price_observation o
   WHERE o.seller_id = :seller AND o.card_id = c.id ORDER BY o.observed_at DESC LIMIT 1) before"""
 
 
 def previous_agrees(seen_again: str) -> str:
-    """Select cards whose newest two observations have the same quantity, among those that no
-    later upload confirmed.
+    """Select cards whose newest two observations have the same quantity, among cards that no later
+    upload confirmed.
     """
     return f"""SELECT c.id FROM card c {_PREVIOUS}
   WHERE c.seller_id = :seller AND NOT c.gone
@@ -93,8 +94,8 @@ _DRIFTED = """c.id IN (SELECT l.card_id
   FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
  WHERE l.seller_id = :seller AND d.seller_id = :seller
  GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
-# Pricing defines it so: the market moved by 5 % or more between two observations, at most 14 days
-# ago.
+# Like pricing, `is:moved` means that the market price moved by 5 % or more between two observations
+# in the last 14 days.
 _MOVED = """c.id IN (SELECT moves.card_id FROM (
     SELECT card_id, observed_at, market,
            lag(market) OVER (PARTITION BY card_id ORDER BY observed_at) AS before
@@ -105,29 +106,28 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
   ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
     AND moves.market > 0 AND moves.before > 0
     AND abs(moves.market - moves.before) * 20 >= moves.before)"""
-# These are the times at which the card had another quantity: the newest, and all others of the
-# last 90 days, so that a loss is not hidden by a sale that comes after it, and one sale does not
-# count for two losses. A card that was not found in a pull is first.
+# The observations in which the card had another quantity: the newest one, and all others of the
+# last 90 days, so that a later sale does not hide a loss, and one sale does not explain two losses.
+# A card that was not found in a pull is first.
 _OTHERS = """CROSS JOIN LATERAL (
   SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place
     FROM price_observation o
    WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity
    ORDER BY o.observed_at DESC LIMIT 20) other"""
-# A card that was missing in a pull is settled by a count of its place since then, whatever the
-# count saw.
+# A later count of its place settles a card that was missing in a pull, whatever the count's result.
 _COUNTED_SINCE = """EXISTS (
    SELECT FROM shelf_count s
      JOIN shelf_count_line l ON l.seller_id = :seller AND l.count_id = s.id
      JOIN card k ON k.seller_id = :seller AND k.id = l.card_id
     WHERE s.seller_id = :seller AND s.state = 'settled' AND s.ended_at >= m.received_at
       AND l.outcome IN ('correct', 'wrong') AND k.listing_id = m.sku_id)"""
-# The quantity fell by more than was sold since a higher one was seen. A sale may be a day older
-# than the upload that still had the card.
+# `is:audit`: the quantity fell by more than the sales since a higher quantity was observed. A sale
+# may be up to a day older than the upload that still had the card.
 _AUDIT = queries_of(__package__)["audit"].format(
     counted_since=_COUNTED_SINCE, others=_OTHERS, placed_at=PLACED_AT, sold_items=_SOLD_ITEMS
 )
-# A line has receipts in the last sync that priced all its cards: the upload that held the whole
-# line, or the run that followed such an upload.
+# The product lines whose last full pricing stored explanations. That pricing is the upload that
+# held the whole line, or the run that followed such an upload.
 _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
  SELECT r.summary ->> 'receipts' AS key FROM price_run r
    WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
@@ -160,7 +160,7 @@ FLAGS = {
     "sealed": "c.condition = 'U'",
     "foil": _FOIL,
     "moved": _MOVED,
-    # A person has to decide: the product is uncertain, or the condition could not be read.
+    # A member has to decide: the product is uncertain, or the condition label is unknown.
     "review": "(c.match = 'ambiguous' OR c.condition IS NULL)",
     "audit": _AUDIT,
 }

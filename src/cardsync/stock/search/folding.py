@@ -1,9 +1,9 @@
-"""Folds names as searches compare them, splits them into words, and writes the one text by which a
-card is searched. Pure.
+"""Folds names to the form that searches compare, splits them into words, and builds a card's search
+text. Pure.
 
-A folded text has no case and no accents (`Pokémon` is `pokemon`), and compatible forms are made
-one. A voiced kana is a letter of its own. A card's search text is made once, when the card is
-written: a search compares stored texts and folds only its own words.
+A folded text has no case and no accents (`Pokémon` is `pokemon`), and compatible forms of a letter
+become one. A voiced kana stays a separate letter. A card's search text is made once, when the card
+is written: a search compares stored texts and folds only its own words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import polars as pl
 from cardsync.catalog.collector_number import number_columns
 from cardsync.platform.texts import apart, is_ascii, spaced, stripped, table, together, words_table
 
-# Normalisation leaves these signs apart, although people write both.
+# Unicode normalization does not unify these letters, although people write both forms.
 _SAME = str.maketrans(
     {
         "æ": "ae",
@@ -36,28 +36,30 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _NO_APOSTROPHES = str.maketrans(dict.fromkeys("'`"))
 _ASCII_WORD = re.compile("[a-z0-9]+")
-# These signs separate the fields of a search text. No text holds them: control characters are
-# folded to spaces.
+# These characters separate the fields of a search text. No field contains them, because control
+# characters are folded to spaces.
 NAME = "\x1f"
 SET = "\x1e"
 RARITY = "\x1d"
 NUMBER = "\x1c"
 TOTAL = "\x1b"
-# This sign is a space at which no word of the name begins.
+# This character replaces the spaces of all fields but the name, so that no word of the name begins
+# there.
 _SPACE = "\x1a"
 
 
 def folded(text: str) -> str:
     if text.isascii():
         return _CONTROLS.sub(" ", text.lower())
-    # The text is folded twice: the result of one folding may fall apart again.
+    # The text is normalized and case-folded twice, because the result of one folding may decompose
+    # again.
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()).casefold()
     plain = unicodedata.normalize("NFC", _ACCENTS.sub("", plain)).translate(_SAME)
     return _CONTROLS.sub(" ", plain)
 
 
 def words(plain: str) -> list[str]:
-    """Cut a folded text at everything but letters and digits; apostrophes are dropped."""
+    """Split a folded text at every character but letters and digits; apostrophes are removed."""
     plain = plain.translate(_NO_APOSTROPHES)
     if plain.isascii():
         return _ASCII_WORD.findall(plain)
@@ -69,7 +71,7 @@ def _is_of_word(letter: str) -> bool:
 
 
 def is_punctuation(text: str) -> bool:
-    """Return whether the text has no letter, digit, mark or picture such as ♀."""
+    """Return whether the text has no letters, digits, marks or pictures such as ♀."""
     if text.isascii():
         return not any(map(str.isalnum, text))
     kinds = set(map(unicodedata.category, text.translate(_TRADEMARKS)))
@@ -82,7 +84,7 @@ def pictures(text: str) -> str:
 
 
 _TRADEMARKS = str.maketrans(dict.fromkeys("™®©℠", ""))
-# Sources of names have signs where the marketplace has words, or none.
+# Other sources write characters where the marketplace writes words or nothing.
 _SPELLED = str.maketrans(
     {
         "♀": " f ",
@@ -101,7 +103,7 @@ _SPELLED = str.maketrans(
 
 
 def spellings(text: str) -> list[str]:
-    """Return the folded text as it is and, if it differs, as the marketplace writes names."""
+    """Return the folded text and, if it differs, the folded text in the marketplace's spelling."""
     spelled = folded(text.translate(_SPELLED))
     return list(dict.fromkeys([folded(text), spelled] if spelled.strip() else [folded(text)]))
 
@@ -109,8 +111,8 @@ def spellings(text: str) -> list[str]:
 # Names and sets repeat, in one upload and from slab to slab, so the results are cached.
 @lru_cache(maxsize=8192)
 def name_text(name: str) -> str:
-    """Return the text that bare words and phrases search: every word behind a space, then the
-    name itself.
+    """Return the text in which bare words and phrases are searched: a space and the word for each
+    word, then the name itself.
     """
     plain = folded(name).strip(" ")
     return "".join(f" {word}" for word in words(plain)) + NAME + plain
@@ -118,7 +120,9 @@ def name_text(name: str) -> str:
 
 @lru_cache(maxsize=8192)
 def plain_text(text: str) -> str:
-    """Return a text in which a search for words of the name finds nothing."""
+    """Fold a text so that a search for words of the name does not match it: its spaces are
+    replaced.
+    """
     return without_spaces(folded(text).strip(" "))
 
 
@@ -165,7 +169,7 @@ def _of_distinct(
     one: Callable[[str], str],
     ascii_ones: Callable[[bytes], pl.Series],
 ) -> pl.Series:
-    """Return `_each` of texts that repeat; each distinct text is processed once."""
+    """Apply `_each` to texts that repeat, once per distinct text."""
     known = texts.unique(maintain_order=True)
     made = pl.DataFrame(
         {
@@ -188,8 +192,8 @@ def _each(
     one: Callable[[str], str],
     ascii_ones: Callable[[bytes], pl.Series],
 ) -> pl.Series:
-    """Return `one` of each text; a null counts as an empty text. `ascii_ones` does the same for
-    texts of ASCII alone, all at once.
+    """Apply `one` to each text; a null counts as an empty text. `ascii_ones` does the same for all
+    pure ASCII texts at once.
     """
     texts = texts.cast(pl.String).fill_null("")
     if texts.is_empty():
@@ -225,7 +229,7 @@ def _ascii_names(texts: bytes) -> pl.Series:
 
 
 def holding(plain: str) -> str:
-    """Return the pattern of the search texts whose name holds this text."""
+    """Return the LIKE pattern of search texts whose name contains this text."""
     return f"%{NAME}%{escaped_for_like(plain)}%{SET}%"
 
 

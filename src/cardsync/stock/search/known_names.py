@@ -1,6 +1,4 @@
-"""The names that a search may use: those that the seller has given, in the form in which they are
-compared. Pure.
-"""
+"""The seller's own names that a search may use, in the form in which names are compared. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from cardsync.stock.search.tree import Tree
 
 
 class GoverningRule(NamedTuple):
-    """A published base rule, in the order of the rules; `tree` is None if its query can't be read
-    any more.
+    """A published base rule, in the order of the rules; `tree` is None if the rule's query can't be
+    parsed any more.
     """
 
     id: int
@@ -26,23 +24,23 @@ class GoverningRule(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownNames:
-    """The seller's own names that a search may use, and the time at which each product line was
-    last seen whole.
+    """The seller's own names that a search may use, and the time of the last whole upload of each
+    product line.
     """
 
     lists: Mapping[str, int] = field(default_factory=dict)
     list_names: Mapping[str, int] = field(default_factory=dict)
     rules: tuple[GoverningRule, ...] = ()
-    # Guards hold all cards that they select, in any order.
+    # Each guard limits all cards that it selects, so their order does not matter.
     guards: tuple[GoverningRule, ...] = ()
-    # These rules govern nothing: they are drafts or switched off.
+    # The names of rules that price no cards, because they are drafts or switched off.
     idle_rules: Mapping[int, str] = field(default_factory=dict)
     lines: tuple[str, ...] = NAMES
     seen: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def seen_name(name: str) -> str:
-    """Return the name without invisible parts: characters that only format, and outer spaces."""
+    """Return the name without format characters and outer spaces."""
     seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return unicodedata.normalize("NFC", seen).strip()
 

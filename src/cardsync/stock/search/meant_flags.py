@@ -1,5 +1,5 @@
-"""Finds what somebody meant who wrote a flag or a condition as a bare word, which looks for a name:
-`foil price>20` is a card called Foil. Pure.
+"""Suggests a field for a flag or a condition that a member wrote as a bare word: `foil price>20`
+searches for a card named Foil. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MEANT: Final = {
 
 
 def meant(search: str) -> str:
-    """Return the search with such words as fields; empty if it has none, or cannot be read."""
+    """Return the search with these words as fields; empty if it has none or cannot be parsed."""
     try:
         was = parse(search, canonical=True)
     except QueryError:

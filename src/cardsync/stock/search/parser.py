@@ -3,8 +3,8 @@
 query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
 phrase | word. Raises QueryError.
 
-A word of punctuation alone is ignored next to another term, and searched for literally where it is
-the only one. A word that ends in a colon and names no field is a word.
+A word of punctuation alone is ignored next to another term, and searched for literally if it is the
+only term. A word before a colon that is no field's name is a plain word.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _ESCAPED = re.compile(r'\\(["\\])')
 OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
 _NUMBER = re.compile(r"(?=.*\d)[a-z\d]+(?:-[a-z\d]+)*[★*+]?[a-z]?", re.IGNORECASE | re.ASCII)
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-# People's keyboards make long dashes of short ones.
+# Keyboards may replace short dashes by long ones.
 DASHES = "-–—"
 
 
 def parse(text: str, *, canonical: bool = False) -> Tree:
-    """Parse `text`; a text of nothing but space selects everything. Raises QueryError.
+    """Parse `text`; a blank text selects everything. Raises QueryError.
 
-    A canonical text may be longer than the text that the seller wrote.
+    A canonical text may exceed the length limit of a seller's text.
     """
     if len(text) > limits.SEARCH_CHARACTERS and not canonical:
         raise QueryError(
@@ -61,8 +61,8 @@ def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def part_at(text: str, at: int) -> tuple[Tree | None, int]:
-    """Read the part of a search that begins at a place, other than a parenthesis; return it with
-    its end, or None if it cannot be read.
+    """Parse the part of a search that begins at `at` and is no parenthesis. Return its tree, or
+    None if it cannot be parsed, and its end.
     """
     parser = _Parser(text)
     parser._at = at
@@ -124,7 +124,7 @@ class _Parser:
         return all_of(parts or passed, start) if len(parts or passed) > 1 else (parts or passed)[0]
 
     def _punctuation(self) -> str:
-        """Read a word of nothing but punctuation; empty where none is here."""
+        """Read a word of only punctuation; return an empty text if there is none here."""
         if self._peek().isalnum():
             return ""
         run = _RUN.match(self._text, self._at)
@@ -137,7 +137,9 @@ class _Parser:
         return run.group()
 
     def _number(self) -> Tree | None:
-        """Read a collector number behind a dash, as names end in it; None where none is."""
+        """Read the collector number after a dash at the end of a name; return None if there is
+        none.
+        """
         start = self._at
         run = _RUN.match(self._text, start)
         if run is None or not _NUMBER.fullmatch(run.group()):
@@ -181,7 +183,9 @@ class _Parser:
         return WordTerm(run, start)
 
     def _is_word(self, run: str, op: re.Match[str]) -> bool:
-        """Return whether a run is a word that ends in a colon: `Protection: Black` is a name."""
+        """Return whether a run is a plain word that ends in a colon: `Protection: Black` is a
+        name.
+        """
         name, rest = run[: op.start()], run[op.end() :]
         quoted = self._text[self._at + len(run) : self._at + len(run) + 1] == '"'
         return (
@@ -207,7 +211,7 @@ class _Parser:
         return tree
 
     def _phrase(self, start: int) -> str:
-        """Read a phrase; `start` is the place at which its term begins."""
+        """Read a phrase; `start` is the offset of its term."""
         found = _PHRASE.match(self._text, self._at)
         if found is None:
             raise QueryError("these quotes are not closed", start)
@@ -255,7 +259,7 @@ class _Parser:
         return found.group()
 
     def _selector(self) -> str | None:
-        """Return the longest selector at this place, with any space between its words."""
+        """Read the longest selector here, with any number of spaces between its words."""
         longest = None
         begun = ""
         at = self._at

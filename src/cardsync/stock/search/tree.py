@@ -1,7 +1,7 @@
 """Defines the tree of a search: the parser makes it, the rest of the code reads it, and
 `print_query` writes its canonical text. Pure.
 
-An offset is the place of a part in the text; two trees that differ in offsets alone are equal.
+An offset is the position of a part in the text; two trees that differ only in offsets are equal.
 `parse(print_query(tree)) == tree`.
 """
 
@@ -20,14 +20,14 @@ from cardsync.stock.search.variants import SELECTOR_BEGINNINGS
 
 
 class Range(NamedTuple):
-    """A range includes both its ends; an end that is None is open."""
+    """A range includes both ends; None is an open end."""
 
     low: Decimal | None
     high: Decimal | None
 
 
 class Named(NamedTuple):
-    """A list or rule is given by its name, not by its slug or id."""
+    """The name of a list or rule, if the search does not use its slug or id."""
 
     name: str
 
@@ -53,7 +53,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A comparison; one of several values is enough (with `!=`, none of them may hold)."""
+    """A comparison. One matching value is enough; with `!=`, no value may match."""
 
     field: str
     op: str
@@ -114,7 +114,7 @@ GONE_FLAGS: Final = frozenset({"gone", "dropped"})
 
 
 def asks_for_gone(tree: Tree) -> bool:
-    """Return whether the tree has a flag of gone cards outside a negation."""
+    """Return whether the tree has a flag of GONE_FLAGS outside a negation."""
     match tree:
         case Term(field="is"):
             return not GONE_FLAGS.isdisjoint(tree.values)
@@ -134,7 +134,7 @@ _SHORT = {
 
 
 def print_query(tree: Tree) -> str:
-    """Write the canonical text; it is no deeper than the text that the tree was read from."""
+    """Write the canonical text, whose parentheses nest no deeper than in the original text."""
     match tree:
         case WordTerm():
             return tree.text
@@ -172,7 +172,7 @@ def _quoted(text: str) -> str:
 
 
 def _plain_or_quoted(text: str) -> str:
-    """Return a text as it is, unless it needs quotes; two dots may mean a range."""
+    """Quote a text if it needs quotes; two dots may mean a range."""
     return text if _NEEDS_NO_QUOTES.fullmatch(text) and ".." not in text else _quoted(text)
 
 
@@ -185,7 +185,7 @@ def _value(field: str, value: Value) -> str:
         case Named():
             return _quoted(value.name)
         case str():
-            # A variant together with the words behind it may be the name of another variant.
+            # Without quotes, a variant and the words after it may be parsed as another variant.
             begins = field == "v" and folded(value) in SELECTOR_BEGINNINGS
             return _quoted(value) if begins else _plain_or_quoted(value)
     return _number(value)

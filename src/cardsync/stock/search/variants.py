@@ -1,9 +1,8 @@
-"""Writes the selectors of `v:` as the regular expression that finds them in a card's search text.
-Pure.
+"""Builds the regular expression that finds the selectors of `v:` in a card's search text. Pure.
 
-A variant is the text inside one (...) or [...] of the product's name or its set's. It is found by
-whole words: `champion` is not in `(World Championships 2004)`. A word ends before a sign that is
-neither a letter of a to z nor a digit.
+A variant is the text inside one (...) or [...] of the product's or the set's name. Selectors match
+whole words: `champion` is not in `(World Championships 2004)`. A word ends before a character that
+is neither a letter from a to z nor a digit.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from cardsync.stock.search.folding import RARITY, SET, folded, without_spaces
 
 # These selectors of `v:` are stamps.
 STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
-# The selectors of `v:`, folded, by the ways to write them. Any other text of a product's variant
-# can be searched for too.
+# The folded spellings of the selectors of `v:`. A search may also use any other text of a variant.
 SELECTORS = {
     **{name: name for name in ("shadowless", *STAMPS)},
     "no symbol": "No Symbol",
@@ -40,7 +38,7 @@ SELECTORS = {
         )
     },
 }
-# These are the beginnings of selectors that have a space, each up to one of its spaces.
+# The beginnings of selectors with several words, each up to one of the spaces.
 SELECTOR_BEGINNINGS = frozenset(
     name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
 )
@@ -56,7 +54,7 @@ def _inside(opens: str, closes: str, inner: str) -> str:
 
 
 def _anywhere(found: list[str]) -> str:
-    """Match the texts before the rarity, which may have parentheses too."""
+    """Match only in the name and the set, because the rarity may have parentheses, too."""
     return f"^[^{RARITY}]*(?:{'|'.join(found)})"
 
 
@@ -71,8 +69,8 @@ def plain_variant(value: str) -> str:
 
 
 def pattern_of(values: list[str]) -> str | None:
-    """Return the pattern, or None if no variant can be any of these: a text that holds both
-    closing brackets is inside neither.
+    """Return the pattern, or None if no variant can match these values: a text with both closing
+    brackets fits into neither kind of brackets.
     """
     found = [
         _inside(opens, closes, _among(closes, value))

@@ -75,8 +75,8 @@ async def rename(
 
 
 async def _rename(session: AsyncSession, seller_id: int, was: KeptBox, target: Box) -> None:
-    """Rename a box. Raises InvalidPayload if the name is in use. The box's former label stays in
-    `shelf_box`, because undo records refer to it.
+    """Rename a box. Raises InvalidPayload if the name is in use. No row of `shelf_box` is deleted,
+    because undo records may refer to it.
     """
     known = await kept_box(session, seller_id, target)
     same = known is not None and known.number == was.number
