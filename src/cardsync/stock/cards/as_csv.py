@@ -49,7 +49,7 @@ async def part_of_cards(
     after: int,
     wanted: CardFilter,
 ) -> Part:
-    """Return the cards with the next ids. Raises InvalidPayload."""
+    """Return the next part of the cards, by id. Raises InvalidPayload."""
     seconds = settings.read_seconds
     try:
         async with database.readings.of(caller.seller_id, seconds) as reading:

@@ -1,8 +1,8 @@
-"""Selects the cards that a caller picks for a write, by ids of listings, ids of rows, or a search
-with filters, and returns a query of their ids.
+"""Selects cards for a write, by marketplace ids, by card ids, or by a search with filters, and
+returns a query of the cards' ids.
 
 If a caller sends several of these forms, only the first counts; `selected_ids` narrow any form. Ids
-that are not the seller's select no card and are skipped.
+of other sellers' cards and unknown ids are skipped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Selection(msgspec.Struct):
     def given(self) -> dict[str, Any]:
         """Return the parts that the caller sent, by name.
 
-        A blank text counts as absent; `selected_ids` narrow even if they are empty or null.
+        A blank text counts as absent; `selected_ids` narrow the selection even if they are empty or
+        null.
         """
         texts = {name: text for name in _TEXTS if (text := getattr(self, name)) and text.strip()}
         forms = {name: ids for name in _FORMS if (ids := getattr(self, name)) is not None}

@@ -84,8 +84,8 @@ def selected_ids(given: Given) -> str | None:
 
 
 def ids_of(given: object) -> tuple[int, ...]:
-    """Read inventory row ids from an array or from a text with commas; the result is empty if any
-    part is malformed.
+    """Parse card ids from an array or a comma-separated text; the result is empty if any part is
+    malformed.
     """
     parts = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
     read = [_id(part) for part in parts]
@@ -101,7 +101,7 @@ def _id(part: object) -> int | None:
 
 
 def _last(given: Given, name: str) -> str:
-    """Return the last value of a name, without NUL, which PostgreSQL does not accept."""
+    """Return the parameter's last value without NUL characters, which PostgreSQL refuses."""
     return (given.get(name) or [""])[-1].replace("\0", "\ufffd")
 
 

@@ -149,5 +149,5 @@ async def undo_match(
 
 
 async def keep_settled(session: AsyncSession, seller_id: int) -> None:
-    """Put the chosen products back on cards that an import has bound to others."""
+    """Restore the chosen products of cards that an import has bound to other products."""
     await run(session, _KEEP, {"seller": seller_id})

@@ -27,12 +27,12 @@ class CostAndSale(NamedTuple):
     sold_at: datetime | None
 
     def margin(self, price: str | None) -> Decimal | None:
-        """Return how far the price is above the cost, in percent of the price. Pure."""
+        """Return the margin: price minus cost, in percent of the price. Pure."""
         asked = Decimal(price or 0)
         return None if self.cost is None or not asked else (asked - self.cost) * 100 / asked
 
 
 async def beside_of(reading: Reading, caller: Caller, ids: Sequence[int]) -> dict[int, CostAndSale]:
-    """Return the values by the cards' ids."""
+    """Return cost and last sale by card id."""
     rows = await reading.rows(_BESIDE, {"seller": caller.seller_id, "ids": list(ids)})
     return {card_id: CostAndSale(cost, sold_at) for card_id, cost, sold_at in rows}

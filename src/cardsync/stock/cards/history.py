@@ -1,8 +1,8 @@
 """Makes and drops the monthly partitions of the price history. A partition is made before an
 observation is moved into it, and dropped when its rows have moved to the object store.
 
-The newest observation of a card is kept on the card; it moves to `price_observation` when a newer
-one replaces it.
+A card's newest observation is in the card's row; it moves to `price_observation` when a newer one
+replaces it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cardsync.platform.work.jobs import Work
 
 
 def kept_since(work: Work) -> datetime:
-    """Return the beginning of the oldest month whose observations are stored."""
+    """Return the start of the oldest month that the retention keeps."""
     return HISTORY.kept_since(work.settings, clock.now())
 
 

@@ -14,8 +14,8 @@ from cardsync.platform.database.columns import FALSE, NOW, Base, Moment, Money
 
 
 class Card(Base):
-    """A card is one inventory row of a seller, with the marketplace's newest observation of it
-    and our target.
+    """A card is one inventory row of a seller, with the newest observation from the marketplace and
+    the target.
 
     The columns have the table's order: columns that searches compare precede columns that are only
     shown, because PostgreSQL reads a row from its beginning.
@@ -49,8 +49,8 @@ class Card(Base):
     listing_id: Mapped[int] = mapped_column(BigInteger)
     product_id: Mapped[int] = mapped_column(BigInteger)
     identity_hash: Mapped[int] = mapped_column(BigInteger)
-    # The hash covers the newest observation's amounts and quantity: an upload that brings the
-    # same values writes nothing.
+    # The hash of the newest observation's amounts and quantity: an upload with the same values
+    # writes nothing.
     values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
     observed_at: Mapped[datetime] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment)
@@ -58,8 +58,8 @@ class Card(Base):
     quantity: Mapped[int] = mapped_column(Integer)
     gone: Mapped[bool] = mapped_column(server_default=FALSE)
     custom: Mapped[bool] = mapped_column(server_default=FALSE)
-    # Searches compare this text (search/folding.py), made of name, set, rarity and number, and the
-    # number at the beginning of the collector number.
+    # Searches use `search_text`, which search/folding.py builds from name, set, rarity and number,
+    # and `number_leading`, the number at the beginning of the collector number.
     search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
     condition: Mapped[str | None] = mapped_column(Text)
     printing: Mapped[str] = mapped_column(Text)
@@ -69,7 +69,7 @@ class Card(Base):
     target_price: Mapped[Decimal | None] = mapped_column(Money)
     number_leading: Mapped[int | None] = mapped_column(Integer)
     priced_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The value is matched, provisional or ambiguous.
+    # matched, provisional or ambiguous.
     match: Mapped[str] = mapped_column(Text)
     market: Mapped[Decimal | None] = mapped_column(Money)
     low: Mapped[Decimal | None] = mapped_column(Money)
@@ -87,7 +87,7 @@ class Card(Base):
     # row.
     contribution: Mapped[str | None] = mapped_column(Text)
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
-    # The price is My Store Price, because the marketplace has none.
+    # True if the price is My Store Price, because the file has no marketplace price.
     my_store_priced: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
@@ -113,7 +113,7 @@ class CustomListing(Base):
 
 class PriceObservation(Base):
     """An observation holds a card's prices from `observed_at` until the next observation. The
-    newest one is on the card itself.
+    card's own row holds the newest observation.
 
     The table is partitioned by month, so that retention drops a table instead of deleting rows.
     """

@@ -1,4 +1,4 @@
-"""Names the cards behind marketplace ids, for tables of sold or bought cards."""
+"""Finds the names of cards by marketplace id, for tables of sold or bought cards."""
 
 from __future__ import annotations
 

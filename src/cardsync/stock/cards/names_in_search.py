@@ -55,7 +55,9 @@ _SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :
 
 
 async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> KnownNames:
-    """Read the names that these trees use, and the rules' queries with them."""
+    """Read the names that these trees use and, if a tree searches by rule, the names in the rules'
+    queries.
+    """
     values = {"seller": seller_id}
     governing: tuple[GoverningRule, ...] = ()
     guards: tuple[GoverningRule, ...] = ()
@@ -229,7 +231,7 @@ async def _names_in(
     return known | (await _held(rows, seller_id, bad[:_ASKED], of) if bad else {})
 
 
-# The largest number of texts in one pass over the cards.
+# The most unparsable texts that one pass over the cards looks for.
 _ASKED = 8
 
 

@@ -1,4 +1,6 @@
-"""Writes the statements that read a page of the cards under a condition, and their total. Pure."""
+"""Writes the statements that read a page of the cards that match a condition, and their total.
+Pure.
+"""
 
 from __future__ import annotations
 

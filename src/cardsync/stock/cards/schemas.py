@@ -1,4 +1,4 @@
-"""The JSON structs of a card as GET /api/cards shows it, and the functions that fill them from
+"""The JSON structs of a card in the answer of GET /api/cards, and the functions that fill them from
 rows. Pure.
 
 Amounts are text with at least two decimals.

@@ -1,4 +1,4 @@
-"""Writes a filter's selection of a seller's cards as a condition of SQL over `card c`.
+"""Turns a filter of a seller's cards into an SQL condition over `card c`.
 
 Reads, lists, shelves and prices all select cards with this module, so that a search means the same
 everywhere.

@@ -1,4 +1,4 @@
-"""Writes the order of a page of cards as SQL over `card c`: the keys and their ORDER BY. Pure.
+"""Builds the sort order of a page of cards as SQL over `card c`: the keys and their ORDER BY. Pure.
 
 Cards without a value to sort by are last in both directions; ties are ordered by id.
 """

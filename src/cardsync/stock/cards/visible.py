@@ -1,4 +1,5 @@
-"""Decides which cards a caller may see, in SQL over `card c`; no other module does. Pure.
+"""The only module that decides which cards a caller may see, as an SQL condition over `card c`.
+Pure.
 
 A private contribution is visible only to its member until it is published. A retired contribution
 is hidden: its copies are visible as a live card.

@@ -260,14 +260,14 @@ def plan(changes: Changes, size: int) -> list[Slab]:
 
 
 def retargets(rows: pl.DataFrame, size: int) -> list[Slab]:
-    """Plan slabs of stored cards, by id, that only get another target."""
+    """Plan slabs of stored cards that only get a new target, ordered by id."""
     everywhere = pl.int_range(rows.height, dtype=pl.UInt32, eager=True)
     columns = ("id", "price", "target_price", "rule_id", "asked")
     return _slabs("repricing", rows, everywhere, columns, (RETARGET_SQL, CHANGE_AGAIN_SQL), size)
 
 
 def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
-    """Plan slabs of cards that are gone, for the run's last transaction."""
+    """Plan slabs of cards that are no longer in the file, for the run's last transaction."""
     gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
     everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
     return _slabs(
@@ -294,7 +294,7 @@ _UNIT = pl.lit(Decimal("0.0001"))
 
 
 def decimal(name: str) -> pl.Expr:
-    """Write ten-thousandths as a decimal number with the four decimals of a numeric(12,4)."""
+    """Convert ten-thousandths to a decimal with four places, for a numeric(12,4) column."""
     return (pl.col(name).cast(pl.Decimal(18, 0)) * _UNIT).alias(name)
 
 
@@ -325,8 +325,8 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
         *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
     )
     if wrong := [error for error in ended if error is not None]:
-        # After one writer's commit has failed, the other writer sees an unexpected progress and
-        # raises LeaseLost, too. So any other error is preferred.
+        # After one writer's commit has failed, the other writer finds an unexpected progress and
+        # raises LeaseLost as a consequence. So any other error is preferred.
         raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
     async with writer.database.tenant(writer.seller_id) as session:
         # This commit waits for the disk, and thereby for the writers' earlier commits.

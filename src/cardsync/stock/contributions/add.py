@@ -1,9 +1,9 @@
-"""Adds a card that a member has in hand and that no marketplace lists yet, as a row of the
-inventory.
+"""Adds a card that a member has and that no marketplace lists yet as a row of the inventory.
 
 A private contribution is visible only to its member, a published one to all members. When the
-marketplace lists its copies, the contribution is retired (promote.py). It has no target and is in
-no export. Its marketplace_id is a unique negative number, below the ids of custom listings.
+marketplace lists its copies, the contribution is retired (promote.py). A contribution has no target
+and is in no export. Its marketplace_id is a unique negative number, below the ids of custom
+listings.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _row_of(product: _Product, described: Mapping[str, str], wanted: WantedCard)
 
 
 async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:
-    """Publish a contribution; a published one stays as it is.
+    """Publish a contribution; a published one does not change.
 
     Raises NotFound if the card is no contribution that the member may see, StockPromotedReload if
     it is retired, and ListFull.

@@ -1,6 +1,5 @@
 """Turns published contributions into live cards once the marketplace lists them, and retires the
-private contributions of a member who leaves. Each function runs inside the transaction that causes
-it.
+private contributions of a member who leaves. Each function runs in its caller's transaction.
 
 `note_listed` records how many copies of the card are listed when a contribution is published. When
 an upload shows more copies, the live card takes over the new copies with their places, and the

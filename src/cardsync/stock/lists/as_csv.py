@@ -26,7 +26,7 @@ async def lists_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]
 async def part_of_lists(
     database: Database, caller: Caller, settings: Settings, now: datetime, after: int
 ) -> Part:
-    """Return all lists in one part: counting their cards takes most of the time."""
+    """Return all lists in one part, because counting their cards takes most of the time."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         rows = await all_lists(reading, caller, {})
     return Part(await lines_of(_TABLE, rows), None)

@@ -2,7 +2,7 @@
 and stops at the list's cap.
 
 The cap counts only cards that the caller may see, because otherwise a list with another member's
-private cards would be full with fewer cards than it shows.
+private cards would be full before it shows that many cards.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tables of lists: `card_list` (a deleted one stays as a row, so that its slug is never used
-again) and `card_list_entry`.
+"""Tables of lists: The tables `card_list` (the row of a deleted list stays, so that its slug is
+never used again) and `card_list_entry`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class CardList(Base):
 class CardListEntry(Base):
     """A card on a list, out of stock or not.
 
-    The table does not refer to `card`, whose rows are never deleted: every import would pay for
-    the reference.
+    The table has no foreign key to `card`: its rows are never deleted, and a foreign key would slow
+    down every import.
     """
 
     __tablename__ = "card_list_entry"

@@ -98,7 +98,7 @@ async def read_list(
         return await seller_lists.read_list(reading, caller, list_id)
 
 
-# Rules may select the cards of a list, so that its cards may cost something else then.
+# Rules may select cards by list, so a change of a list may change prices.
 LIMITED = (errors.NeedsReview, errors.ConfirmationNeeded, errors.RefusedByGrant)
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 
@@ -195,7 +195,7 @@ _SELECTED = {
 
 @dataclass
 class _SelectionQuery(Operation):
-    """The query reads as a body does: what can't be read there is refused in our words."""
+    """The query is parsed like a body, so that this service's own messages refuse bad values."""
 
     def __post_init__(self) -> None:
         self.parameters = [*(self.parameters or ()), *described(_SELECTED)]
@@ -234,7 +234,7 @@ router = Router(
         open_add_cards_url,
         remove_cards,
     ],
-    # Each waits for who else writes to lists.
+    # These operations wait for other writes to lists.
     dependencies=WRITING,
     tags=["lists"],
 )

@@ -1,4 +1,4 @@
-"""The shapes of lists, as the API and pages show them. Pure."""
+"""The structs of lists for the API and the pages. Pure."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
 
 
 def readable_name(name: Any) -> str:
-    """Return the name in the form that is stored. Raises InvalidName."""
+    """Return the stored form of a name. Raises InvalidName."""
     if not isinstance(name, str):
         raise errors.InvalidName("name: a list's name must be text")
     kept = seen_name(name)
@@ -243,7 +243,7 @@ def is_one_line(name: str) -> bool:
 
 
 def slug_of(name: str) -> str:
-    """Return the name's lower ASCII words, joined by `-`."""
+    """Return the name's ASCII words in lower case, joined by `-`."""
     return "-".join(word for word in words(folded(name)) if word.isascii()) or FALLBACK
 
 

@@ -1,5 +1,5 @@
 """Undoes a change of lists that is an entry of the activity feed. Each function raises ChangedSince
-if the list has changed since.
+if the list has changed since then.
 
 Locks are taken in the same order as by the changes: the lock of all lists first, then the list's
 row.

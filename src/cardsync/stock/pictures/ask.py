@@ -83,7 +83,7 @@ _UNUSED_FILES: Final = f"""
 
 
 async def ask_for_pictures(session: AsyncSession, seller_id: int) -> None:
-    """Mark, in the transaction that ends an import, that cards may lack pictures."""
+    """Mark that the seller's cards may lack pictures, in the transaction that ends an import."""
     await mark_due(session, seller_id, ASK)
 
 

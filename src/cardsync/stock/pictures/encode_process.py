@@ -26,7 +26,7 @@ FORMATS: Final = ("JPEG", "PNG", "WEBP")
 PIXELS_MOST: Final = 25_000_000
 SIDE_LEAST: Final = 20
 QUALITY: Final = 78
-# The method of the encoder, from 0 (fast) to 6 (small).
+# The WebP encoder's `method` per size, from 0 (fast) to 6 (small files).
 EFFORT: Final = {"large": 0, "medium": 1, "small": 2}
 MEMORY_BYTES: Final = 1 << 30
 CPU_SECONDS: Final = 120
@@ -36,7 +36,7 @@ REFUSED: Final = b"\x01"
 
 
 class Unfit(Exception):
-    """The picture cannot be encoded; the message is the reason."""
+    """The picture is not made; the message says why."""
 
 
 def made(source: bytes) -> list[bytes]:

@@ -69,7 +69,7 @@ class Encoder:
 
 
 class Refused(Unfit):
-    """The process refused the picture, but still runs."""
+    """The process refused the picture, and goes on."""
 
 
 async def _started() -> asyncio.subprocess.Process:

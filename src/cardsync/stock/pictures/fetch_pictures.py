@@ -1,9 +1,10 @@
 """Fetches pictures whose addresses are stored, has them encoded, and stores their files, one after
 the other. All workers together request from each host at a limited rate.
 
-A turn claims a picture by scheduling its next try, as if this try had failed; success clears that.
-So after a worker is killed, the picture only waits for its pause, and two workers never fetch the
-same address at once. The stream's mark stays as long as a fetch is due within two days.
+A turn claims a picture by scheduling its next try, as if this try had failed; only the end of the
+fetch changes that. So after a worker is killed, the picture only waits for its pause, and two
+workers never fetch the same address at once. The stream's mark stays as long as a fetch is due
+within two days.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ async def of_card(
 async def of_sku(
     database: Database, caller: Caller, store: Store, sku: int, size: str
 ) -> PictureAnswer:
-    """Return the picture of the seller's own card that orders name by its SKU."""
+    """Return the picture of the seller's own card with this SKU, as orders name it."""
     return await _shown(database, caller, store, size, _card(_OF_SKU), sku=sku)
 
 

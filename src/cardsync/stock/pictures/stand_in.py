@@ -1,4 +1,5 @@
-"""Draws a card that has no picture: the game's color, set, number and a mark of the rarity. Pure.
+"""Draws the stand-in of a card without a picture: the game's color, the set, the number and a mark
+of the rarity. Pure.
 
 The drawing has no style and no script, so every content security policy allows it.
 """
@@ -60,7 +61,7 @@ def _size(text: str) -> str:
 
 
 def _mark(rarity: str) -> str:
-    """Return the mark of a rarity, which games write as a letter or in words."""
+    """Return the mark of a rarity; some games write rarities as letters, others as words."""
     first = rarity.casefold()
     if first.startswith("c"):
         return _MARKS["common"]

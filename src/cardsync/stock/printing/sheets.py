@@ -1,4 +1,4 @@
-"""Describes label sheets and roll printers in millimetres, and places labels on them. Pure.
+"""Describes label sheets and roll printers in millimeters, and places labels on them. Pure.
 
 A roll is a sheet of one label, whose page is as large as the label.
 """
@@ -43,8 +43,8 @@ class Sheet(NamedTuple):
 
 
 class Position(NamedTuple):
-    """`page`, `column` and `row` count from 1; `left` and `top` are the label's upper left corner
-    in millimetres.
+    """`page`, `column` and `row` count from 1; `left` and `top` are the position of the label's
+    upper left corner in millimeters.
     """
 
     page: int

@@ -1,4 +1,4 @@
-"""Writes the CSS that prints a label sheet exactly, in millimetres. Pure."""
+"""Writes the CSS that prints a label sheet with exact positions in millimeters. Pure."""
 
 from __future__ import annotations
 

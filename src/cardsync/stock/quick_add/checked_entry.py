@@ -1,4 +1,4 @@
-"""Checks an entry that a seller wants to list, and turns it with its product into the columns of a
+"""Checks an entry that a seller wants to list, and combines it with its product to the columns of a
 draft. Pure.
 
 Errors name the entry, its field and the reason.

@@ -93,7 +93,7 @@ async def draft(
 async def keep_drafts(
     session: AsyncSession, caller: Caller, rows: Sequence[Mapping[str, Any]], now: datetime
 ) -> list[QuickAdd]:
-    """Store drafts whose columns are checked (`columns_of`), in the caller's transaction."""
+    """Store drafts with checked columns (`columns_of`), in the caller's transaction."""
     made = [
         QuickAdd(
             seller_id=caller.seller_id, created_by=caller.actor, status="draft", served=0,

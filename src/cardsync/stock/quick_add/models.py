@@ -21,8 +21,8 @@ Status = Literal["draft", "published", "pending", "listed", "rejected"]
 class QuickAdd(Base):
     """`status` is draft, published, pending, listed or rejected.
 
-    The row holds the card's texts as the marketplace's file writes them, so that serving needs no
-    other table.
+    The row holds the card's texts in the spelling of the marketplace's file, so that serving needs
+    no other table.
     """
 
     __tablename__ = "quick_add"

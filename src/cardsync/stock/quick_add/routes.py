@@ -1,5 +1,5 @@
-"""HTTP routes of quick-add: type-ahead, drafts, publishing, and the recovery of entries that were
-sent without an answer.
+"""HTTP routes of quick-add: type-ahead, drafts, publishing, and the recovery of sent entries
+without an answer.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ async def not_sent(
     why: str,
     now: datetime,
 ) -> list[int]:
-    """Return entries that the agent certainly did not import to the queue, so that the next file
-    holds them again. Return the ids of these entries.
+    """Queue entries again that the agent certainly did not import: the next file holds them. Return
+    the ids of these entries.
     """
     entries = await _held_all(session, seller_id, ids)
     done = [entry for entry in entries if entry.status == "pending"]

@@ -217,7 +217,7 @@ class _Compiler:
         return f"({present} AND ({found}) IS NOT TRUE)" if term.op == "!=" else found
 
     def _measured(self, term: Term, expression: str) -> str:
-        """Compare a measure. The condition is null where the measure is null."""
+        """Compare a measure. The condition is null for cards whose measure is null."""
         if term.op in ORDERS:
             return f"{expression} {term.op} {self._amount(term.values[0])}"
         parts = [self._is_measured(expression, value, term.op == "!=") for value in term.values]
@@ -361,7 +361,7 @@ class _Compiler:
 
     def _variant(self, value: str) -> str:
         found = self._variants([value])
-        # Only Japanese cards were ever printed without a rarity.
+        # Only Japanese cards were ever printed without a rarity symbol.
         return f"({found} AND c.product_line = 'pokemon_japan')" if value == "No Rarity" else found
 
     def _variants(self, values: list[str]) -> str:

@@ -39,7 +39,7 @@ class OwnNames:
 
 @dataclass(frozen=True)
 class Completion:
-    """`text` replaces the search from `at` on; `detail` describes it."""
+    """`text` replaces the end of the search from the offset `at` on; `detail` describes `text`."""
 
     at: int
     text: str

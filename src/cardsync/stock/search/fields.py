@@ -138,7 +138,7 @@ def _decimal(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text):
         raise Refused(f"{text!r} is not a number")
     number = Decimal(text)
-    # The number has no trailing zeros and no exponent.
+    # Return the number without trailing zeros and exponent.
     return Decimal(int(number)) if number == int(number) else number.normalize()
 
 
@@ -205,8 +205,8 @@ def _condition(written: Written, op: str) -> Value:
 
 
 def _game(written: Written, op: str) -> Value:
-    """The compiler checks later whether the seller has such a line: an operator may allow lines
-    that this module does not list.
+    """The compiler checks whether the seller has this line, because an operator may allow lines
+    that this module does not know.
     """
     text = folded(written.text).strip()
     if not text:

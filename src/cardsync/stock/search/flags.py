@@ -1,5 +1,5 @@
 """Maps the names of flags, things and measured fields to their SQL over `card c` of `:seller` at
-`:now`. Pure: the module holds constants alone.
+`:now`. Pure: the module has no state.
 
 A flag that needs other tables reads them in one subquery for all cards, never in one subquery per
 card.
@@ -108,7 +108,7 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
     AND abs(moves.market - moves.before) * 20 >= moves.before)"""
 # The observations in which the card had another quantity: the newest one, and all others of the
 # last 90 days, so that a later sale does not hide a loss, and one sale does not explain two losses.
-# A card that was not found in a pull is first.
+# A card that was not found in a pull is the first case.
 _OTHERS = """CROSS JOIN LATERAL (
   SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place
     FROM price_observation o
@@ -134,7 +134,7 @@ _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
      AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)
   ORDER BY r.id DESC LIMIT 1) latest
  WHERE l.seller_id = :seller AND latest.key IS NOT NULL"""
-# `compile` makes the SQL of `stamped`, `confirmed` and `in-flux`.
+# `compile.py` builds the SQL of `stamped`, `confirmed` and `in-flux`.
 FLAGS = {
     "gone": "c.gone",
     "active": "NOT c.gone",

@@ -108,7 +108,7 @@ def spellings(text: str) -> list[str]:
     return list(dict.fromkeys([folded(text), spelled] if spelled.strip() else [folded(text)]))
 
 
-# Names and sets repeat, in one upload and from slab to slab, so the results are cached.
+# Names and sets repeat within an upload, so the results are cached.
 @lru_cache(maxsize=8192)
 def name_text(name: str) -> str:
     """Return the text in which bare words and phrases are searched: a space and the word for each
@@ -147,7 +147,7 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     """Return `search_text` and `number_leading` (the number at the beginning of a collector
     number) of product_name, set_name, rarity and number, row for row.
 
-    Cards that already have `number_key` and `number_total` need no number.
+    Cards with the columns `number_key` and `number_total` need no column `number`.
     """
     number = cards if "number_key" in cards.columns else number_columns(cards["number"])
     key = number["number_key"]

@@ -1,4 +1,5 @@
-"""Parses the text of a search into its tree. Lexer and recursive descent are written by hand. Pure.
+"""Parses the text of a search into its tree. The lexer and the recursive-descent parser are written
+by hand. Pure.
 
 query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
 phrase | word. Raises QueryError.

@@ -69,8 +69,8 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """An And without parts selects everything. `all_of` makes it, so that no And is inside an
-    And.
+    """An And without parts selects everything. `all_of` builds And nodes, so that no And directly
+    contains an And.
     """
 
     parts: tuple[Tree, ...]
@@ -109,7 +109,7 @@ def terms(tree: Tree) -> Iterator[Term]:
                 yield from terms(part)
 
 
-# These flags find cards that are gone.
+# The flags that select cards that are gone.
 GONE_FLAGS: Final = frozenset({"gone", "dropped"})
 
 

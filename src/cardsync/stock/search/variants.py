@@ -11,7 +11,7 @@ import re
 
 from cardsync.stock.search.folding import RARITY, SET, folded, without_spaces
 
-# These selectors of `v:` are stamps.
+# The selectors of `v:` that name stamps.
 STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
 # The folded spellings of the selectors of `v:`. A search may also use any other text of a variant.
 SELECTORS = {

@@ -62,7 +62,7 @@ async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
 async def columns_of_box(
     session: AsyncSession, seller_id: int, box: Box | None
 ) -> dict[str, int | str | None]:
-    """Return the columns of a box in a table that stores number and label."""
+    """Return the values of `box` and `box_label` for tables that store both."""
     if box is None:
         return {"box": None, "box_label": None}
     number, called = await made_box(session, seller_id, box)

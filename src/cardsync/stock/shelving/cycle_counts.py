@@ -3,8 +3,8 @@ members enter what they see, and settling corrects the places. Quantities on han
 marketplace, so counts never change them.
 
 If a line's place changed during the count, settling does not correct it, because the member may
-have counted before or after the change. Every write locks the account's row first, as shelving
-does.
+have counted before or after the change. Every write locks the account's row first, like writes to
+the shelves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables of the shelves: a row of `card_location` is the number of copies of a card in a slot of a
-box; `shelf_box` names the boxes that have a label; `shelf_count` and its lines hold the expected
-and the seen copies of a count.
+box; `shelf_box` holds the boxes with a label; `shelf_count` and its lines hold the expected and the
+seen copies of a count.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from cardsync.platform.database.columns import Base, Moment
 
 
 class CardLocation(Base):
-    """The table does not refer to `card`, whose rows are never deleted: every import would pay
-    for the reference.
+    """The table has no foreign key to `card`: its rows are never deleted, and a foreign key would
+    slow down every import.
     """
 
     __tablename__ = "card_location"

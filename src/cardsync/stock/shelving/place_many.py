@@ -1,4 +1,4 @@
-"""Puts the cards of a selection into a row of slots.
+"""Puts the cards of a selection into consecutive slots.
 
 Only unassigned copies are placed, so that a repeated request places nothing. The cards are placed
 in the order of the selection (a search orders by id). A slot takes `per_slot` copies; the rest of a
