@@ -1,8 +1,7 @@
-"""Accepts, dismisses and snoozes proposals for a person, one or many, each for the revision that
-was seen, and undoes these decisions.
-
-The seller's state row is locked first, so of many callers at once exactly one decides. Each kind of
-proposal defines its acceptance and its entry in the feed.
+"""Accepts, dismisses and snoozes one or more proposals for a person, each at the revision that the
+person saw, and undoes these decisions. The seller's state row is locked first, so exactly one of
+several concurrent callers decides. Each kind of proposal defines its acceptance and its entry in
+the feed.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class SeenProposal(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A proposal that was not decided, and why."""
+    """A proposal that was not decided, and the reason."""
 
     key: int
     problem: errors.Problem
@@ -64,8 +63,9 @@ class Deciding(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """Proposals that were accepted: `rows` by key, the pricing run of their prices, and the values
-    for the kind's `feed_entry`. `revised` says how a proposal changed that was not accepted.
+    """Proposals that were accepted. `rows` has them by key, `run_id` is the pricing run of their
+    prices, and `known` has values for the kind's `feed_entry`. `revised` describes the change of a
+    proposal that was not accepted.
     """
 
     rows: Rows
@@ -87,10 +87,9 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """The texts and effects of one kind of proposal: callers name one by a column, its `key`.
-
-    `accept` does what is proposed, and `undo` takes it back. The texts say why a proposal is
-    not decided or taken back; they may name the key, the state and the revision.
+    """The texts and effects of one kind of proposal. Callers name a proposal by the column `key`.
+    `accept` carries out the proposal, and `undo` reverts it. The texts give the reason why a
+    proposal is not decided or reverted; they may contain the key, the state and the revision.
     """
 
     families: tuple[str, ...]
@@ -105,7 +104,7 @@ class Kind:
 
 
 class Decided(NamedTuple):
-    """`run_id` is the pricing run of accepted prices."""
+    """The result of a decision. `run_id` is the pricing run of accepted prices."""
 
     decided: int
     refused: Sequence[Refused]
@@ -121,10 +120,11 @@ async def decide(
     answer: Answer,
     now: datetime,
 ) -> Decided:
-    """Decide each proposal that still is as it was seen; the others are returned with their
-    reasons.
+    """Decide each pending proposal whose revision the caller saw. Return the others with the
+    reasons for refusing them.
 
-    Raises OwnerRequired, what the kind raises, and the one reason if nothing could be decided.
+    Raises OwnerRequired, the errors of the kind, and the first refusal if no proposal could be
+    decided.
     """
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
@@ -172,7 +172,7 @@ def _refusal(kind: Kind, one: SeenProposal, row: Proposal | None) -> errors.Prob
     return None
 
 
-# Where a newer proposal of the same thing is open already, that one waits.
+# If a newer proposal for the same card or rule is already open, only the newer one waits.
 _OPEN_AGAIN: Final = queries_of(__package__)["open_again"]
 
 
@@ -186,8 +186,9 @@ async def undo_decisions(
     now: datetime,
     at: datetime | None = None,
 ) -> None:
-    """Let proposals wait again that still are as they were decided, at that moment if one is given.
-    Raises ChangedSince, and what the kind raises where it cannot put back what was accepted.
+    """Reopen decided proposals that have not changed since the decision (at the moment `at`, if
+    given). Raises ChangedSince, and the errors of the kind if it cannot revert an accepted
+    proposal.
     """
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)

@@ -1,4 +1,6 @@
-"""Table of proposals: `proposal`, whatever waits for a person's word about one price."""
+"""Table of proposals: `proposal` has the changes that wait for a person's decision, or were
+decided.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,20 @@ State = Literal["pending", "snoozed", "dismissed", "accepted", "auto_applied", "
 
 
 class Proposal(Base):
-    """A change that waits for a person's word, or the word that was given.
+    """A change that waits for a person's decision, or that was decided.
 
-    `family` is review (a price beyond the seller's limits), or that of a recommendation: price,
-    liquidation or account. `slot` is what it is about: a card or a rule has at most one of a family
-    that is open. A review names its card by `marketplace_id`, and a card has one at most.
+    `family` is review (a price beyond the seller's limits) or the family of a recommendation:
+    price, liquidation or account. `slot` names the subject, a card or a rule; a subject has at most
+    one open proposal per family. A review names its card by `marketplace_id`, and a card has at
+    most one review.
 
-    `kind` is that of a recommendation, or why a price is in review: rise, drop, first_price, or
-    sale, which stands at the way back from one and counts as accepted. `state` is pending, snoozed
-    (until `evidence_key` changes), dismissed, accepted, auto_applied or expired. `revision` is the
-    moment of its newest content. `worth` is the sort key of the list, in ten-thousandths: a
-    review's is the move times the copies. A review's `evidence` has the proposed price without the
-    sale's cut (`regular_price`) and the rule's price before its cap (`result`), in
-    ten-thousandths.
+    `kind` is the kind of a recommendation, or the reason for a review: rise, drop, first_price or
+    sale. A review of the kind sale is the return from a promotion's price, and counts as accepted.
+    `state` is pending, snoozed (until `evidence_key` changes), dismissed, accepted, auto_applied or
+    expired. `revision` is the time of the proposal's newest content. `worth` is the sort key of the
+    list, in ten-thousandths; for a review it is the move times the copies. A review's `evidence`
+    has the proposed price without the sale's cut (`regular_price`) and the rule's price before its
+    cap (`result`), in ten-thousandths.
     """
 
     __tablename__ = "proposal"

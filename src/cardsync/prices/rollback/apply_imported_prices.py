@@ -1,10 +1,11 @@
 """Moves cards to the prices that an agent imported, with their history, in slabs under the lease;
 `platform/work/runner.py` runs it.
 
-A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
-straight back before the next run, and what the seller accepted before it, so that the next run does
-not either. A price that was seen after the import stays as it was seen; where both happened within
-the time by which a client's clock may be wrong, the price that the import replaced decides.
+A rollback's event also removes the targets of its cards, so that no export overwrites the restored
+prices before the next run. It removes the prices that the seller accepted before the rollback, so
+that the next run does not overwrite them either. A price that was observed after the import is not
+changed. If both happened within the possible error of a client's clock, the price that the import
+replaced decides.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ _MOVE = f"""{_MOVED}, kept AS (
            observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
-# The moves' effect by the rule that set the targets, and the largest moves.
+# The effect of the moves by the rule that set the targets, and the largest moves.
 _BROUGHT = queries_of(__package__)["brought"].format(
     moved=_MOVED, runs_looked_at=RUNS_LOOKED_AT, largest=LARGEST
 )
@@ -126,7 +127,7 @@ async def move_prices(context: procrastinate.JobContext, seller_id: int) -> None
 
 
 async def begin(session: AsyncSession, seller_id: int) -> None:
-    """The job of an event, in the transaction that records it."""
+    """Start the job that handles an event, in the transaction that records the event."""
     await mark_due(session, seller_id, STREAM)
     await enqueue(session, move_prices, seller_id=seller_id)
 
@@ -143,7 +144,7 @@ async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | Non
 async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
     rollback = await _rollback_of(work, event)
     served_at = rollback and rollback.served_at
-    # A file is imported after it was served, whatever the agent's clock says.
+    # A file is imported after it was served, even if the agent's clock is wrong.
     since = max(event.imported_at, served_at or event.imported_at)
     kept_since = await history.prepare(work, lease.seller_id, event.imported_at)
     values: dict[str, Any] = {
@@ -196,8 +197,9 @@ async def _slab(
     given: str,
     then: Sequence[str] = (),
 ) -> None:
-    """Move the cards of the statement `given`, if any, and do what follows, in one transaction that
-    first locks the seller's row, so that no worker takes over the lease meanwhile.
+    """Move the cards of the statement `given`, if any, and run the statements `then`, in one
+    transaction. The transaction first locks the seller's row, so that no worker takes over the
+    lease meanwhile.
     """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
@@ -222,8 +224,8 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """The next upload brings the prices; a rollback stays served, and is applied when its file is
-    imported again, or expires.
+    """End an event that failed. The next upload has the prices. A rollback stays served until its
+    file is imported again or it expires.
     """
     message = why or "the prices could not be moved"
     await _end(work, lease, event, {"code": code or "internal_error", "message": message})
@@ -232,7 +234,9 @@ async def _fail(
 async def _end(
     work: Work, lease: Lease, event: RepricingEvent, error: dict[str, str] | None = None
 ) -> None:
-    """The last transaction: the rollback is applied unless it failed, and the lease ends."""
+    """End the event in a last transaction: mark the rollback as applied unless there is an error,
+    and release the lease.
+    """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)

@@ -1,7 +1,8 @@
-"""Adds up the effect of a file's prices: raised and lowered by rule, and the largest moves. Pure.
+"""Adds up the effect of a file's prices: the raised and lowered prices by rule, and the largest
+moves. Pure.
 
-An event keeps it as JSON while its prices are moved part by part: `rules` has [rule, raised, value,
-lowered, value], and `largest` has [card, price before, price, copies].
+An event stores the sums as JSON while its prices are moved in parts: `rules` has [rule, raised,
+value, lowered, value], and `largest` has [card, price before, price, copies].
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-# The number of runs among which the newest that changed a price names its rule.
+# The number of runs that are searched for the newest change of a price, which names the price's
+# rule.
 RUNS_LOOKED_AT: Final = 50
 LARGEST: Final = 10
 
@@ -29,7 +31,7 @@ def with_more(
 
 
 def added(rules: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Return the sums of each rule; prices without a rule have null."""
+    """Return the sums of each rule. The sums of prices without a rule have null as their rule."""
     sums: dict[int | None, list[Any]] = {}
     for rule, *figures in rules:
         own = sums.setdefault(rule, [0, Decimal(0), 0, Decimal(0)])

@@ -1,7 +1,7 @@
 """Packs the moved prices of an event into bytes, {id, old, price} each, and unpacks them. Pure.
 
-Fifty thousand of them are JSON of four megabytes. Packed by us they cost PostgreSQL one value that
-it neither reads nor compresses.
+Fifty thousand moved prices are four megabytes of JSON. Packed here, they are one value that
+PostgreSQL neither parses nor compresses.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ def pack(rows: Moved) -> bytes | None:
 def unpack(data: bytes | None) -> Moved:
     if data is None:
         return []
-    # Rows of before migration 0043 are plain JSON.
+    # Rows from before migration 0043 are plain JSON.
     plain = data if data.startswith(b"[") else isal_zlib.decompress(data)
     return msgspec.json.decode(plain, type=Moved)

@@ -1,8 +1,8 @@
-"""Prepares a requested rollback: it writes the cards with the prices that they go back to, in slabs
-under the seller's lease; `platform/work/runner.py` runs it.
+"""Prepares a requested rollback: it stores the cards with the prices to restore, in slabs under the
+seller's lease; `platform/work/runner.py` runs it.
 
-A worker that is killed leaves slabs behind which the next one goes on from; a rollback that no
-agent applies ends here as expired.
+After a killed worker, the next one continues from the stored slabs. A rollback that no agent
+applies is ended here as expired.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ async def request(
     now: datetime,
     lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
-    """The rollback, and whether it is new: then its job comes with it.
+    """Request a rollback. Return it and whether it is new. A new rollback gets its job in this
+    transaction.
 
     Raises MutexHeld, RollbackOpen.
     """
@@ -72,7 +73,7 @@ async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
 
 
 async def failure_of(session: AsyncSession, rollback: PriceRollback) -> dict[str, Any] | None:
-    """The error of the rollback's task where it failed for good."""
+    """Return the error of the rollback's task if the task failed permanently, else None."""
     query = select(AgentTask.error).where(
         AgentTask.seller_id == rollback.seller_id,
         AgentTask.kind == "apply_rollback",
@@ -90,14 +91,14 @@ async def _requested(session: AsyncSession, seller_id: int) -> PriceRollback | N
 
 
 async def _nothing_left(work: Work, seller_id: int) -> bool:
-    """Set the stream's mark to when a rollback that waits to be applied ends, or an agent's claim
-    of one.
+    """Set the stream's mark to the time when an open rollback, or an agent's claim of a rollback,
+    expires.
     """
     async with work.database.tenant(seller_id) as session:
         await locked(session, seller_id)
         rollback = await open_one(session, seller_id)
         if rollback is not None and rollback.state == "requested":
-            return False  # it came meanwhile, with a mark of its own
+            return False  # requested meanwhile, with a new mark
         due = await due_of(session, seller_id, STREAM)
         now = clock.now()
         await forget(session, seller_id, STREAM, due)
@@ -114,10 +115,10 @@ async def _prepare(work: Work, lease: Lease, rollback: PriceRollback) -> None:
 
 
 async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
-    """One transaction, which ends the rollback's preparation with the last card. True if there is
-    more to do.
+    """Prepare one slab in one transaction. After the last card, end the preparation. Return whether
+    there is more to do.
 
-    It begins with the seller's row, as cancelling does.
+    The transaction first locks the seller's row, as cancelling does.
     """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
@@ -185,7 +186,7 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
             now,
         )
     else:
-        # No card is left to bring back: they were sold, or went back by themselves.
+        # No card is left to restore: the cards were sold, or already have their earlier prices.
         await end(session, state, rollback, "applied", now)
     scope = scope_words(rollback.scope)
     summary = f"rollback {rollback.id} of {scope} {rollback.state}: {rollback.cards} cards"

@@ -1,8 +1,8 @@
-"""Records an agent's report of a price file, imported or failed, as one event however often it is
-reported, and begins the work that follows.
+"""Records an agent's report of an imported or failed price file, and starts the work that follows.
+A repeated report is recorded as the same event.
 
-The SHA-256 of the file identifies a rollback's file: a failure ends the rollback immediately, an
-import as soon as the prices are moved.
+The SHA-256 of the file identifies a rollback's file: a failure ends the rollback immediately, and
+an import ends it as soon as the prices are moved.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ from cardsync.stock.quick_add.settle import FileReport, settle_file
 
 @dataclass(frozen=True)
 class Report:
-    """`rows` are {id, old, price}, each card once; prices as text."""
+    """A report of a price file. `rows` are {id, old, price}, with each card once and prices as
+    text.
+    """
 
     outcome: Literal["imported", "failed"]
     imported_at: datetime
@@ -46,17 +48,17 @@ class Report:
     rows: list[dict[str, Any]] = field(default_factory=list)
     step: str | None = None
     error: dict[str, str] | None = None
-    # The reason for each card that the marketplace refused; and the cards that the agent leaves
-    # out of later files.
+    # `rejected` has the reason for each card that the marketplace refused. `paused` has the cards
+    # that the agent leaves out of later files.
     rejected: dict[int, str] = field(default_factory=dict)
     paused: list[int] = field(default_factory=list)
-    # The same of new listings, which the marketplace gave no id, by their quick-add entries.
+    # The reasons for new listings, which have no marketplace id, by their quick-add entries.
     refused_entries: dict[int, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """The key by which a repeated report is the same event: the file, with its cycle or,
-        without a cycle, the moment.
+        """Return the key that identifies repeated reports: the outcome, the step and the file, with
+        its cycle or, without a cycle, the time of the import.
         """
         reported_by = self.sync_cycle_id or self.imported_at.isoformat()
         return msgspec.json.encode(
@@ -64,13 +66,14 @@ class Report:
         ).decode()
 
 
-# An agent writes prices so, and fifty thousand of them; whatever else is a price takes a decimal.
+# The form in which an agent writes prices, up to fifty thousand of them. Other forms are parsed as
+# decimals.
 _PLAIN = re.compile(r"[1-9][0-9]{0,7}(?:\.[0-9]{1,4})?")
 _ALL_PLAIN = re.compile(rf"(?:{_PLAIN.pattern}\n)*{_PLAIN.pattern}")
 
 
 def read_price(value: Any, place: int, field: str) -> str | None:
-    """A price as text, of a number or a plain decimal string. Raises InvalidPayload."""
+    """Return a price as text, from a number or a plain decimal string. Raises InvalidPayload."""
     if value is None or (type(value) is str and _PLAIN.fullmatch(value)):
         return value
     return _read_decimal(value, f"rows[{place}].{field}")
@@ -87,12 +90,13 @@ def _read_decimal(value: Any, field: str) -> str:
 
 
 def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
-    """Rows of (marketplace_id, old_price, new_price) as they are kept; the last of a card counts.
+    """Convert rows of (marketplace_id, old_price, new_price) to the stored form. The last row of a
+    card counts.
 
     Raises InvalidPayload.
     """
     if _is_plain(rows):
-        # One dictionary in the order of the rows: the last of a card counts.
+        # The dictionary keeps the last row of each card.
         return list({id: {"id": id, "old": old, "price": new} for id, old, new in rows}.values())
     kept: dict[int, dict[str, Any]] = {}
     for place, (id, old, new) in enumerate(rows):
@@ -108,8 +112,8 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
 
 
 def _is_plain(rows: list[tuple[int, Any, Any]]) -> bool:
-    """Return whether every row has an id and two plain prices, as agents write them: all prices are
-    compared at once.
+    """Return whether every row has an id and two plain prices, as agents write them. All prices are
+    matched in one pass.
     """
     prices = [price for _, old, new in rows for price in (old, new)]
     if not prices or not all(type(price) is str for price in prices):
@@ -162,7 +166,8 @@ def report_of_failure(
     error: dict[str, str],
     now: datetime,
 ) -> Report:
-    """Return the report of a file that was not imported; one that never came so far failed now.
+    """Return the report of a file that was not imported. Without `imported_at`, the failure's time
+    is now.
 
     Raises InvalidPayload.
     """
@@ -183,8 +188,8 @@ def _moment(value: str, now: datetime) -> datetime:
 
 
 async def record_import(work: Work, caller: Caller, report: Report, now: datetime) -> int:
-    """The event's id. Few cards are moved at once if no other work writes prices; the job then
-    finds nothing left.
+    """Record an import, and return the event's id. A few cards are moved immediately if no other
+    work writes prices, and the job then has nothing to do.
     """
     async with work.database.tenant(caller.seller_id) as session:
         event_id, moving = await record(session, caller, report, now)
@@ -199,7 +204,9 @@ async def record(
     report: Report,
     now: datetime,
 ) -> tuple[int, int]:
-    """The event's id, and how many cards are to be moved; a repeated report is the same event."""
+    """Record a report. Return the event's id and the number of cards to move. A repeated report
+    returns the same event.
+    """
     state = await sync_state.locked(session, caller.seller_id)
     known = await session.scalar(
         select(RepricingEvent).where(
@@ -252,7 +259,7 @@ def _event_of(
 
 
 def _to_move(report: Report, rollback: PriceRollback | None) -> int:
-    """Return how many cards get other prices by the report."""
+    """Return the number of cards whose prices the report changes."""
     if report.outcome == "failed":
         return 0
     open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
@@ -287,7 +294,7 @@ async def _end_its_work(
     if report.outcome == "imported":
         cycle, sha256 = report.sync_cycle_id, report.file_sha256
         queued_at = await end_pushes(session, seller_id, cycle, sha256, event.imported_at, now)
-        # No file is imported before its prices exist, whatever the agent's clock.
+        # No file is imported before its prices exist, even if the agent's clock is wrong.
         event.imported_at = max(event.imported_at, queued_at or event.imported_at)
     return "price updates"
 
@@ -297,9 +304,9 @@ async def _served_as(
     seller_id: int,
     sha256: str | None,
 ) -> PriceRollback | None:
-    """The rollback whose file it is, also one that was given up meanwhile: it was applied all the
-    same. An agent that names another cycle may report an applied one again, and then no price
-    updates were imported.
+    """Return the rollback to which the file belongs. This includes a rollback that has failed or
+    expired, because its file was imported anyway. In another cycle an agent may report an applied
+    rollback again; such a report is not about price updates.
     """
     if sha256 is None:
         return None

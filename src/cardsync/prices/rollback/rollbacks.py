@@ -1,7 +1,7 @@
-"""Requests, shows and cancels a seller's rollbacks, and settles them by what an agent reports.
+"""Requests, shows and cancels a seller's rollbacks, and ends them by an agent's reports.
 
-At most one of a seller is not over. It is kept in the rollback's row; the seller's state row,
-locked first, has the time until which the export serves one.
+A seller has at most one open rollback. Its state is in the rollback's row. The seller's state row,
+which is locked first, has the time until which the export serves a rollback.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def ask(
     await session.flush()
     await session.refresh(rollback)
     if cards:
-        # Until it is ready nothing pushes the prices that it takes back.
+        # Until the rollback is ready, no export sends the prices that it reverts.
         state.rollback_preparing_until = rollback.expires_at
     note(
         session,
@@ -91,7 +91,7 @@ async def _waiting(
     state: SyncState,
     now: datetime,
 ) -> PriceRollback | None:
-    """Return the rollback that is not over; one whose time is over ends here."""
+    """Return the open rollback. If its time has passed, end it and return None."""
     waiting = await open_one(session, state.seller_id)
     if waiting is None or waiting.expires_at > now:
         return waiting
@@ -141,12 +141,16 @@ async def newest(session: AsyncSession, caller: Caller) -> Sequence[PriceRollbac
 
 
 def state_at(rollback: PriceRollback, now: datetime) -> str:
-    """A rollback past its time is expired, even before it is ended. Pure."""
+    """Return the rollback's state. A rollback past its time is expired, even before its row is
+    updated. Pure.
+    """
     return "expired" if rollback.state in OPEN and rollback.expires_at <= now else rollback.state
 
 
 async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
-    """Return the stored diff; before it is prepared, the diff as it would be now."""
+    """Return the stored diff. Before the rollback is prepared, compute the diff from the present
+    prices.
+    """
     if rollback.state == "requested":
         return (await diff_of(session, rollback.seller_id, rollback.scope))[1]
     rows = await session.execute(
@@ -162,7 +166,9 @@ async def cancel(
     rollback_id: int,
     now: datetime,
 ) -> PriceRollback:
-    """Before it is served; cancelled again is cancelled. Raises NotFound, NotCancellable."""
+    """Cancel a rollback before it is served. Cancelling it again changes nothing. Raises NotFound,
+    NotCancellable.
+    """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     rollback = await rollback_of(session, caller.seller_id, rollback_id)
@@ -184,8 +190,8 @@ async def end(
     now: datetime,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked. No
-    price changes: a rollback that was not applied can be requested again.
+    """End the rollback and the agent's task. `state` is the seller's locked row. No price changes.
+    A rollback that was not applied can be requested again.
     """
     if rollback.state in OPEN:
         state.rollback_until = state.rollback_preparing_until = None
@@ -203,5 +209,5 @@ async def end(
         rollback_id=rollback.id,
         error=error,
     )
-    # A task in an agent's hand is looked at again when its claim has run out.
+    # A task that an agent has claimed is checked again when the claim has expired.
     await mark_due_by(session, rollback.seller_id, STREAM, now)

@@ -1,8 +1,9 @@
 """Finds the cards that a rollback reaches by its one scope, with the prices that they had before.
 
-For a run it is the price before the run, since a time the one before the first change then, for a
-list the one before each card's last change, for a rule the one before its unbroken last changes: a
-card that another rule has priced since is left as it is.
+The earlier price depends on the scope. For a run it is the price before the run. For a time it is
+the price before the first change since then. For a list it is the price before each card's last
+change. For a rule it is the price before the rule's latest consecutive changes; a card that another
+rule has priced since is not changed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _BEFORE: Final = {
          WHERE others = 0 ORDER BY card_id, run_id
     """,
 }
-# A card's target may already be on the marketplace: it is restored in that case, too.
+# If a card's target is already its price on the marketplace, the card's price is restored, too.
 _REACHED: Final = f"""
     SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.condition_label,
            c.price AS current_price, c.target_price, p.price
@@ -76,7 +77,9 @@ _ALL: Final = 2**63 - 1
 
 
 async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, Any]) -> Scope:
-    """The one scope of a body, as it is kept. Raises InvalidPayload, NotFound."""
+    """Return the one scope of a body, in the form in which it is stored. Raises InvalidPayload,
+    NotFound.
+    """
     caller.must_be_owner()
     seller_id = caller.seller_id
     given = [name for name in SCOPES if body.get(name) is not None]
@@ -97,7 +100,7 @@ async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, A
     return {name: value}
 
 
-# A rule that is deleted leaves its changes behind.
+# The changes of a deleted rule are still stored.
 _KNOWN: Final = {
     "run_id": "SELECT EXISTS (SELECT FROM price_run WHERE seller_id = :seller AND id = :id)",
     "rule_id": """
@@ -115,7 +118,7 @@ def _moment(value: Any) -> str:
 
 
 async def _list(session: AsyncSession, seller_id: int, value: int | str) -> int:
-    """A list is named by its id or its slug."""
+    """Return the id of a list that is named by its id or its slug."""
     named = "id = :named" if isinstance(value, int) else "slug = :named"
     found = None
     if isinstance(value, str) or abs(value) < 2**63:
@@ -133,7 +136,7 @@ async def _list(session: AsyncSession, seller_id: int, value: int | str) -> int:
 async def is_newest_run(
     session: AsyncSession, seller_id: int, scope: Scope, since: datetime
 ) -> bool:
-    """Return whether the scope is the newest run of all, which ended after that moment."""
+    """Return whether the scope is the newest completed run and that run ended after `since`."""
     if "run_id" not in scope:
         return False
     values = {"seller": seller_id, "since": since}
@@ -157,9 +160,8 @@ async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
 
 
 async def _runs(session: AsyncSession, seller_id: int, scope: Scope) -> list[int]:
-    """The runs whose changes are looked at.
-
-    One that had begun before a time and ended after it may have changed prices since.
+    """Return the runs whose changes count. A run that began before `since` and ended after it may
+    have changed prices since then.
     """
     if "run_id" in scope:
         return [scope["run_id"]]
@@ -182,14 +184,16 @@ async def values_of(
     after: int = 0,
     last: int = _ALL,
 ) -> dict[str, Any]:
-    """The values of a statement over the scope, for the cards with ids above `after` up to `last`."""
+    """Return the values of a statement over the scope, for the card ids above `after` and up to
+    `last`.
+    """
     runs = await _runs(session, seller_id, scope)
     named = {name: value for name, value in scope.items() if name in ("rule_id", "list")}
     return {"seller": seller_id, "runs": runs, "after": after, "last": last, **named}
 
 
 def statement(form: str, scope: Scope) -> str:
-    """Return `KEEP` or the diff over the cards of the scope."""
+    """Return the statement `form` (`KEEP` or the diff) over the cards of the scope."""
     [name] = scope
     return form.format(before=_BEFORE[name])
 
@@ -199,7 +203,7 @@ async def diff_of(
     seller_id: int,
     scope: Scope,
 ) -> tuple[int, list[dict[str, Any]]]:
-    """Return how many cards would change, and the first of them."""
+    """Return the number of cards that would change, and the first of these cards."""
     values = await values_of(session, seller_id, scope)
     rows = [
         dict(row)

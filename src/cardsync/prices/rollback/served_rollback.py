@@ -1,7 +1,7 @@
 """Serves the rollback that is ready: the marketplace's pricing CSV with the prices to go back to.
 
-The file has the cards as they are now, without those sold since; the SHA-256 of every served file
-is stored, since an agent names its import by it.
+The file has the cards in their present state, without cards sold since. The SHA-256 of every served
+file is stored, since an agent identifies an imported file by it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CARDS = """
 async def serve(
     database: Database, heavy: HeavyWork, caller: Caller, now: datetime
 ) -> bytes | UnnamedFile | None:
-    """The rollback's file; None when it is no longer served."""
+    """Return the rollback's file, or None if the rollback is no longer served."""
     found = await heavy.read(rollback_now, caller, Work.FILE, now)
     if found is None:
         return None
@@ -50,7 +50,9 @@ async def rollback_now(
     settings: Settings,
     now: datetime,
 ) -> tuple[int, bool, bytes | Made] | None:
-    """Return the id of the rollback that waits, whether its file is empty, and the file."""
+    """Return the id of the rollback that is ready or served, whether its file is empty, and the
+    file.
+    """
     async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
         rollback = await open_one(session, caller.seller_id)
         if rollback is None or not _is_served(rollback, now):
@@ -81,7 +83,7 @@ async def _note_served(
     now: datetime,
 ) -> bool:
     """Record the served file; return False if the rollback was cancelled meanwhile, or if all of
-    its cards are gone. The latter ends it, as nothing is left to restore.
+    its cards are gone. If all cards are gone, the rollback ends, as nothing is left to restore.
     """
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)

@@ -1,4 +1,4 @@
-"""Describes a rollback in a sentence: before, during and after it. Pure."""
+"""Describes a rollback in one sentence, before, during and after the rollback. Pure."""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ async def judge(
     run: Run,
     tests: Sequence[RuleTest],
 ) -> list[RuleTestVerdict]:
-    """Return the verdict of each test, in their order, on the prices that the run would ask."""
+    """Return the verdict of each test, in the order of `tests`, on the prices that the run would
+    ask.
+    """
     found = await selections(session, seller_id, [test.search for test in tests])
     if not any(selection.where for selection in found):
         return [
@@ -75,7 +77,7 @@ async def _chosen_by(
     where: str,
     stock: Stock,
 ) -> list[pl.Series]:
-    """Return for each test a column of the stock's cards that says which of them it selects."""
+    """Return for each test a column over the stock's cards: whether the test selects the card."""
     picks = ", ".join(f"coalesce({each}, false)::integer" for each in conditions.values())
     sql = f"SELECT c.id, {picks} FROM card c WHERE c.seller_id = :seller AND {where}"
     names = [f"t{place}" for place in conditions]
@@ -86,8 +88,9 @@ async def _chosen_by(
 
 
 def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> RuleTestVerdict:
-    """Judge one test. It is red if some card fails it, or if its search selects less than it says,
-    since a list that it names is gone for example: `unread` says why then.
+    """Judge one test. The test is red if some card fails it. It is also red if a part of its search
+    cannot be used, for example because the search names a deleted list; `unread` then has the
+    reason.
     """
     verdict = RuleTestVerdict(
         test.id, test.name, test.search, test.expectation, False, 0, 0, [], None
@@ -121,7 +124,7 @@ async def _explain(
     cards: pl.DataFrame,
     run: Run,
 ) -> None:
-    """Give the first cards that fail their names and the sentences of the steps that set their
+    """Add to the first failing cards their names and the sentences of the steps that set their
     prices.
     """
     ids = {card.marketplace_id for verdict in verdicts for card in verdict.first}

@@ -1,8 +1,8 @@
 """Reads the expectation of a rule test, and writes the condition under which a priced card fails
 it. Pure.
 
-A card is judged by the price that it has now and by the price that it would have: the rules' price,
-or the present one if the rules leave the card alone. A card without any price fails nothing.
+A card is judged by its present price and by its price under the rules. If no rule prices the card,
+the second price is the present one. A card without any price fails no test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cardsync.platform.money import dollars, percent, read_amount, to_units
 from cardsync.prices.engine.rules import WHOLE_BP
 
 Kind = Literal["never moves", "never under", "never over", "equals", "at most"]
-# A move beyond 10,000 % is no move that a test bounds.
+# A test cannot limit a move to more than 10,000 %.
 _MOST_BP: Final = 100 * WHOLE_BP
 _MONEY: Final = re.compile(
     r"(never under|never over|lands at|equals) \$?(\d{1,8}(?:\.\d{1,4})?)", re.ASCII
@@ -31,8 +31,8 @@ class BadExpectation(ValueError):
 
 
 class Expectation(NamedTuple):
-    """`amount` is a price in ten-thousandths of a dollar, or for `at most` a move in basis points:
-    above zero it bounds rises, below zero falls.
+    """The expectation of a rule test. `amount` is a price in ten-thousandths of a dollar, or for
+    `at most` a move in basis points: a positive amount limits rises, a negative one falls.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Expectation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the text that reads as this expectation."""
+        """Return the text from which `read_expectation` returns this expectation."""
         if self.kind == "never moves":
             return self.kind
         if self.kind != "at most":
@@ -48,7 +48,9 @@ class Expectation(NamedTuple):
         return f"{self.kind} {'-' if self.amount < 0 else '+'}{percent(abs(self.amount))}"
 
     def failing(self) -> pl.Expr:
-        """Return the condition over `current_price` and `asks`, both in ten-thousandths."""
+        """Return the condition under which a card fails, over `current_price` and `asks`, both in
+        ten-thousandths.
+        """
         now, then = pl.col("current_price"), pl.col("asks")
         failed = {
             "never moves": lambda: now.ne_missing(then),

@@ -1,6 +1,6 @@
 """Reads, writes and checks a seller's rule tests.
 
-Writes go one at a time, under the lock of the seller's state row, as those of rules do.
+Writes are made one at a time, under the lock of the seller's state row, as for rules.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cardsync.prices.rule_tests.schemas import RuleTestVerdict, RuleTestVerdicts
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
 _IMAGES: Final = RowImages(RuleTest, *_FIELDS)
-# A body may hold these fields because an answer held them.
+# A body may hold these fields because a client sends back a response that has them.
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 
 
@@ -100,7 +100,9 @@ async def create(
 
 
 def _need_no_grant(caller: Caller) -> None:
-    """Refuse an assistant: a test holds its rules back. Raises OwnerRequired, RefusedByGrant."""
+    """Refuse an assistant, because a test can block the assistant's own rules. Raises
+    OwnerRequired, RefusedByGrant.
+    """
     caller.must_be_owner()
     if caller.identity.grant_id is not None:
         raise errors.RefusedByGrant("an assistant can create rule tests, but not change them")
@@ -163,8 +165,8 @@ async def verdicts_now(
     settings: Settings,
     now: datetime,
 ) -> RuleTestVerdicts:
-    """Judge every test on the prices that the rules would ask if all drafts were published: a heavy
-    read, which prices every card that a test selects.
+    """Judge every test on the prices that the rules would ask if all drafts were published. This is
+    a heavy read, which prices every card that a test selects.
     """
     caller.must_be_owner()
     seconds = settings.read_seconds
@@ -187,8 +189,8 @@ async def verdicts_of(
     now: datetime,
     run: Run,
 ) -> list[RuleTestVerdict]:
-    """Judge every test on the prices that a run would ask: a heavy read of a save of rules, which
-    are in the run and not committed yet.
+    """Judge every test on the prices that a run would ask. This is a heavy read for a save of
+    rules: the run holds the rules, which are not committed yet.
     """
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -203,7 +205,7 @@ async def undo_tests(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a test back to `was`. Raises ChangedSince unless it stands as in `became`."""
+    """Restore a test to `was`. Raises ChangedSince unless the test still equals `became`."""
     id, was, became = (undo[name] for name in ("id", "was", "became"))
     await sync_state.locked(session, caller.seller_id)
     if became is None:

@@ -1,8 +1,9 @@
-"""Judges a save of rules by the seller's rule tests, and refuses it where they are red.
+"""Judges a save of rules by the seller's rule tests, and refuses the save if a test is red.
 
-A save that changes the governing rules is a publish: red tests refuse it, unless the owner gives a
-reason, which stays in the activity. A save of a draft is judged as if the draft were live, and
-never refused. An undo of `shop/activity/undo.py` is not judged: it restores the former live rules.
+A save that changes the governing rules is a publish. If tests are red, it is refused unless the
+owner gives a reason, which is recorded in the activity feed. A save of a draft is judged as if the
+draft were live, but is never refused. An undo of `shop/activity/undo.py` is not judged: it restores
+the former live rules.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _NAMED = 3
 
 @dataclass
 class _Together:
-    """Saves that are judged as one; `was` are the rules that governed before the first."""
+    """Saves that are judged together. `was` has the rules that governed before the first save."""
 
     beside: bool
     was: list[Rule] | None = None
@@ -44,7 +45,9 @@ _TOGETHER: ContextVar[_Together | None] = ContextVar("together", default=None)
 
 
 def governing(rows: Iterable[PricingRule]) -> list[Rule]:
-    """Return the rules that may govern prices, without their names, which change no price."""
+    """Return the rules that may govern prices, without their names, because a name affects no
+    price.
+    """
     rules = sorted((rule_of(row) for row in rows), key=lambda rule: (rule.priority, rule.id))
     return [replace(rule, name="") for rule in rules if rule.live]
 
@@ -59,7 +62,7 @@ async def judge_save(
     draft: int | None = None,
     beside: bool = True,
 ) -> list[RuleTestVerdict]:
-    """Judge the rules as they are after a save; `was` are the rules that governed before it.
+    """Judge the rules after a save. `was` has the rules that governed before the save.
 
     Raises RuleTestsFailed, InvalidPayload.
     """
@@ -111,7 +114,7 @@ async def judge_save(
 async def judged_together(
     session: AsyncSession, caller: Caller, now: datetime, *, beside: bool
 ) -> AsyncIterator[None]:
-    """Judge the saves of the block as one: by the rules as they are after all of them, and beside
+    """Judge the saves of the block together, by the rules after all of them. The tests run outside
     the transaction unless it writes more than rules. Raises RuleTestsFailed.
     """
     together = _Together(beside)
@@ -130,7 +133,9 @@ async def judged_together(
 async def _judged(
     session: AsyncSession, caller: Caller, run: Run, tests: Sequence[RuleTest], beside: bool
 ) -> list[RuleTestVerdict]:
-    """Judge the tests, of a large shop beside the transaction: a save of rules changes no card."""
+    """Judge the tests. For a large shop this happens outside the transaction, because a save of
+    rules changes no card.
+    """
     heavy = await heavy_for(session, caller.seller_id) if beside else None
     if heavy is None:
         return await judge(session, caller.seller_id, run, tests)
