@@ -126,7 +126,9 @@ class Actions:
 
     @property
     def are_in_run(self) -> bool:
-        """Return whether the actions write only what a `Run` holds: no card, pin, list or setting."""
+        """Return whether the actions write only what a `Run` holds: no card, pin, list or
+        setting.
+        """
         kinds = {change.type for change in self.changes if not isinstance(change, RuleChange)}
         return bool(self.changes) and kinds <= _IN_RUN
 

@@ -57,7 +57,9 @@ _ANCHOR: Final[tuple[Data, ...]] = ("market", "products")
 
 
 def asked_of(run: Run) -> frozenset[Data]:
-    """Return the data that the rules and promotions use, including those that are switched off."""
+    """Return the data that the rules and promotions use, including disabled rules and
+    promotions.
+    """
     queries = [*(rule.query for rule in run.rules), *(sale.query for sale in run.sales)]
     costs: Data = "costs"
     by_cost = {costs for sale in run.sales if sale.floor_cost_bp is not None}

@@ -61,7 +61,7 @@ async def carry_out(
     settings: Settings,
 ) -> list[ChangeDone]:
     """Carry out the changes in their order. Rule tests judge the rules after the last change.
-    Raises what the operations raise, with the change's place.
+    Raises the errors of the operations, with the change's place.
     """
     done = []
     try:

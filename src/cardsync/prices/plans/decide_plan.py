@@ -1,5 +1,5 @@
-"""Applies or declines a plan that waits, by a member's click. The plan is applied only if the
-rules, pins and lists of its basis have not changed since the member saw it.
+"""Applies or declines a waiting plan after a member's click. The plan is applied only if the rules,
+pins and lists of its basis have not changed since the member saw it.
 
 A plan that drifted is stored as a new revision, which needs a new click. Two concurrent clicks
 apply a plan once: the lock of the seller's state row serializes them.

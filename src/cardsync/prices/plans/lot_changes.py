@@ -72,7 +72,7 @@ async def carry_out(
     session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
 ) -> tuple[int | None, str]:
     """Carry out the action. Return the lot's id, if the action is about one lot, and a sentence.
-    Raises what the operations raise.
+    Raises the errors of the operations.
     """
     match body["op"]:
         case "add":

@@ -55,7 +55,7 @@ Do = Callable[[], Awaitable[T]]
 @dataclass(frozen=True)
 class Weighed(Generic[T]):
     """`moved` holds the cards whose price differs, summed with earlier moves; `by_rules` is true if
-    the rules moved them.
+    the rules moved these cards.
     """
 
     result: T

@@ -47,7 +47,7 @@ async def permissions_of(session: AsyncSession, seller_id: int) -> Permissions:
 
 
 async def who_plans(session: AsyncSession, caller: Caller, kinds: Iterable[ActionType]) -> By:
-    """Return the caller with the modes of its plans; a member needs none."""
+    """Return the caller with the modes of its plans. A member needs no modes."""
     credential = credential_of(caller)
     if credential is None:
         return By()

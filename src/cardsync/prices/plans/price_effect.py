@@ -1,5 +1,5 @@
-"""Computes a plan's effect on prices: the live rules and pins price the cards that it can touch
-before and after its actions, and the two results are compared.
+"""Computes a plan's effect on prices: the live rules and pins price the cards that the plan can
+affect, before and after its actions, and the two results are compared.
 
 Cards are read by the functions that previews and runs use. For the prices after the actions, only
 the rule, sale and pin of each card are read again. Pauses and empty stock do not hide a change,
@@ -323,13 +323,13 @@ def size_of(
     if moved is None:
         return Size(cap_bp=cap_bp, shop_value=shop.listed)
     if "asked" not in moved.columns:
-        # The move begins at the stored target.
+        # These moves start at the stored target.
         moved = moved.with_columns(asked="today")
     under = moved.filter(
         pl.min_horizontal("today_after", "worst_after") * MARKET_PARTS < pl.col("market")
     )
     copies = pl.col("quantity").cast(pl.Int128)
-    # A card without a price has no price of which a move could be a fraction.
+    # A card without a price is left out, because its move is not a fraction of an earlier price.
     known = pl.col("today") > 0
     asked, before, after, worst_before, worst_after = worth(
         moved, "asked", "today", "today_after", "worst", "worst_after"

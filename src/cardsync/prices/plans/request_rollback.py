@@ -19,7 +19,7 @@ from cardsync.prices.rollback.scope import Scope, diff_of, read_scope
 
 
 class RequestedRollback(NamedTuple):
-    """`rollback` is None for a dry run; `diff` is the first of the cards."""
+    """`rollback` is None for a dry run; `diff` has the first of the cards."""
 
     rollback: PriceRollback | None
     scope: Scope
@@ -41,7 +41,8 @@ async def ask_for(
 
     Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen, NeedsReview.
     """
-    # The cards are read before the seller's row is locked, so polls do not wait for them.
+    # The cards are read before the seller's row is locked, so an agent's polls do not wait for this
+    # read.
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         scope = await read_scope(session, caller, body)
         cards, diff = await diff_of(session, caller.seller_id, scope)

@@ -34,8 +34,8 @@ from cardsync.prices.plans.price_effect import queries_of, reach_of
 
 
 class Judged(NamedTuple):
-    """`moved` holds the cards whose price would differ, for the loss limits, and `cards` the
-    largest of these moves as a page shows them.
+    """`moved` holds the cards whose price would differ, for the loss limits. `cards` has the
+    largest of these moves, in the form that a page shows.
     """
 
     size: Size
@@ -54,7 +54,7 @@ async def judge(
     now: datetime,
     settings: Settings,
 ) -> Judged:
-    """Raises what the operations raise, and OverlappingRuleTransitions."""
+    """Raises the errors of the operations, and OverlappingRuleTransitions."""
     seller_id = caller.seller_id
     account, live = await live_run(session, seller_id, now)
     await refuse_overlaps(session, seller_id, live, actions)
@@ -144,8 +144,8 @@ async def _scopes(
     read: Mapping[str, str],
     bound: dict[str, Any],
 ) -> list[tuple[str, bool, str]]:
-    """Return each pricing action's place, whether it enables or disables a rule, and the condition
-    of its cards.
+    """Return for each pricing action its place, whether it enables or disables a rule, and the
+    condition that selects its cards.
     """
     of_rules = {rule.id: rule.query for rule in run.rules}
     found = []

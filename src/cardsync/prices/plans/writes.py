@@ -1,6 +1,6 @@
-"""Wraps each operation that writes prices, under the same name, in the loss limits and a member's
-confirmation (`writer.py`). Routes and pages call these, never the operations themselves; a contract
-test checks it.
+"""Wraps each operation that writes prices: a function of the same name applies the loss limits and
+a member's confirmation (`writer.py`). Routes and pages call these functions, never the operations
+themselves; a contract test checks this.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: 
 async def pin(
     writer: Writer, marketplace_id: int, body: Body, shown_at: datetime | None = None
 ) -> int:
-    """Pin a card; with `shown_at`, only if nobody has pinned it since then."""
+    """Pin a card; with `shown_at`, only if nobody has pinned the card since that time."""
     session, caller, _, now, _ = writer
     do = partial(sale_sets.pin, session, caller, marketplace_id, body, now)
     if shown_at is not None:

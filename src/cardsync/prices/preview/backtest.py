@@ -124,7 +124,9 @@ async def backtest(
 
 
 def _span(given: PastAsked, zone: str) -> tuple[datetime, datetime]:
-    """Read a span: days of the seller's zone, both included, or moments."""
+    """Read a span of days in the seller's time zone, with both days included, or a span of
+    moments.
+    """
     since = _moment(given.since, "from", zone)
     until = _moment(given.until, "to", zone)
     if since > until:
@@ -180,7 +182,7 @@ async def _price_days(
         if anew:
             # The games of the current cards are used for every day.
             games = await games_with_rules(session, account, chosen)
-        # A query that depends on the time may select other cards although nothing changed.
+        # A query that depends on the time may select other cards even if no card has changed.
         after = None if anew or chosen.timed else kept[place - 1].at
         known = NO_MARKET if market is None else market.known
         changed = await snapshots.changed(session, account, chosen, after, known)

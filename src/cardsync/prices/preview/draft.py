@@ -1,8 +1,9 @@
 """Previews one rule while it is edited, among the live rules: the cards that it selects, moves and
 holds, and whether it can govern anything.
 
-Only the cards that the rule selects are read and priced, and those that it would no longer select.
-Nothing is written, and no lease is held, because somebody is typing.
+Only two groups of cards are read and priced: those that the draft selects, and those that only the
+saved rule selects. Nothing is written, and no lease is held, because previews are frequent while a
+person types.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ONE_IN: Final = 16
 _MANY: Final = f"""
     SELECT EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND {ON_SALE} OFFSET {FEW})
 """
-# No rule has this id.
+# The id of a draft that is no saved rule. No saved rule has this id.
 UNSAVED: Final = -1
 
 
@@ -78,8 +79,8 @@ async def preview_draft(
     given: DraftAsked,
     now: datetime,
 ) -> Draft:
-    """Preview the draft `rule`; with `rule_id`, in place of that rule, whose fields it changes;
-    with `sample`, of a sample of the cards if there are many.
+    """Preview the draft `rule`. With `rule_id`, the draft changes fields of that rule and replaces
+    it. With `sample`, only a sample of the cards is priced if there are many.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload, NotFound.
     """

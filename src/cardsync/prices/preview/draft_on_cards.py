@@ -1,5 +1,5 @@
-"""Shows a draft rule on a few cards: the price of each by the live rules and with the draft, with
-the steps to both. Nothing is written.
+"""Shows a draft rule on a few cards: the price of each card by the live rules and with the draft,
+and the steps to both prices. Nothing is written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def draft_on_cards(
     now: datetime,
 ) -> DraftOnCards:
     """Price the card `marketplace_id`, or the first cards that `search` selects, by the draft
-    `rule`; with `rule_id`, in place of that rule, whose fields it changes.
+    `rule`. With `rule_id`, the draft changes fields of that rule and replaces it.
 
     Raises OwnerRequired, InvalidRule, InvalidQuery, InvalidPayload, NotFound.
     """

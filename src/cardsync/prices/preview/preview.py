@@ -125,8 +125,7 @@ async def asked(
     given_sales: Sequence[Mapping[str, Any]] | None,
     live: Run,
 ) -> Run:
-    """Return a run of the live rules with drafts, with the given rules and sales in place of its
-    own.
+    """Return a run of the live rules and drafts, or of the given rules and sales instead.
 
     Raises InvalidRule, InvalidQuery.
     """

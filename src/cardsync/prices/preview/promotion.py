@@ -87,7 +87,7 @@ def read_sale(
 
 
 def as_if_on(sale: Sale, now: datetime) -> Sale:
-    """Return the promotion as it will be once it has started. Pure."""
+    """Return the promotion in the state that it will have after its start. Pure."""
     return replace(
         sale,
         enabled=True,

@@ -2,8 +2,8 @@
 inventory upload.
 
 The module gathers the observations of the span once, in the order of time, into a temporary table
-of this transaction; each snapshot then reads its own part of them, and the same pass finds the rule
-and the sale that select each card.
+of this transaction; each snapshot then reads its own part of them, and the same query finds the
+rule and the sale that select each card.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
 
 
 # The table holds each card's newest observation up to the first snapshot, with its prices when the
-# first periods began, and then every later observation. `seen` says that an upload saw the card.
-# Otherwise an import of prices moved the card, and the observation's time is no time of market
-# data.
+# first periods began, and then every later observation. `seen` is true if an upload had the
+# observation. Otherwise an import of prices moved the card, and the observation's time is no time
+# of market data.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
     SELECT *, observed_at IN (SELECT exported_at FROM upload
@@ -165,7 +165,7 @@ async def covered_before(
     seller_id: int,
     first: datetime,
 ) -> list[Snapshot]:
-    """Return the newest of the uploads before that moment that covered each line."""
+    """Return for each line the newest upload before that moment that covered it."""
     rows = await session.execute(text(_COVERED), {"seller": seller_id, "first": first})
     return [Snapshot(at, None if every else covered) for at, every, covered in rows]
 

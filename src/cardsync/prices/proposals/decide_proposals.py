@@ -40,7 +40,7 @@ Revision = ReadBy[datetime, _revision, Like(datetime)]
 
 
 class SeenProposal(NamedTuple):
-    """A proposal, by its kind's key, at the revision that the caller saw."""
+    """The key of a proposal and the revision that the caller saw."""
 
     key: int
     revision: datetime

@@ -2,8 +2,8 @@
 receipt, with its steps as sentences.
 
 The file's key is in the run's summary; a run has no key if attribution logging was off or if no
-sync caused the run. `retention` deletes old files, and also those that a killed worker never
-recorded.
+sync caused the run. `retention` deletes old files, and files that a killed worker did not record in
+a run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from cardsync.prices.receipts.schemas import ExplainedBlocker, ReceiptThen
 from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
 from cardsync.stock.cards.models import Card
 
-# The run is that of the last upload that covered the card's whole product line, or the run that
-# followed it because rules have queries.
+# Selects the run over the last upload that covered the card's whole product line, or a later run
+# that priced all cards because rules have queries.
 _LATEST = """
     SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
      WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
@@ -62,7 +62,9 @@ async def keep(
     taken: list[pl.DataFrame],
     run: Run,
 ) -> str:
-    """Write the file and return its key. The frame is removed from its list (`parquet_file.pack`)."""
+    """Write the file and return its key. The frame is removed from its list
+    (`parquet_file.pack`).
+    """
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
     data = await asyncio.to_thread(parquet_file.pack, taken, run)
     with store.spool() as (path, file):
@@ -73,7 +75,9 @@ async def keep(
 
 
 class Synced(NamedTuple):
-    """A run that a sync caused, and the key of its receipts; None if the receipts were not stored."""
+    """A run that a sync caused, and the key of its receipts; None if the receipts were not
+    stored.
+    """
 
     id: int
     key: str | None
@@ -111,7 +115,7 @@ async def breakdown_at(
     marketplace_id: int,
     at: datetime,
 ) -> ReceiptThen:
-    """Return the receipt in force at a moment, or the reason why there is none.
+    """Return the receipt that was valid at a moment, or the reason why there is no receipt.
 
     Raises NotFound for a card that is not the seller's.
     """

@@ -79,7 +79,7 @@ def receipt_of(steps: Sequence[Step]) -> Receipt:
 
 
 def binding_step(steps: Sequence[Step]) -> int | None:
-    """Return the place of the step that decides the price: the last one that changes it."""
+    """Return the place of the step that decides the price: the last step that changes the price."""
     moving = [place for place, step in enumerate(steps) if step["input"] != step["output"]]
     return moving[-1] if moving else None
 

@@ -20,7 +20,7 @@ from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import simulate
 
-# No step reads these columns.
+# Input columns that no step reads.
 _TEXTS: Final = ("condition", "printing", "language")
 _INPUTS: Final = {name: dtype for name, dtype in INPUT_COLUMNS.items() if name not in _TEXTS}
 _COLUMNS: Final = {**_INPUTS, **RECEIPT_COLUMNS}

@@ -136,8 +136,8 @@ def _eligibility_step(row: Row) -> dict[str, object]:
 def _rule_step(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     losing = row["candidates"]
     if losing is None:
-        # Without queries every live rule selects every card, so the rules after the governing one
-        # have lost.
+        # Without queries every live rule selects every card, so the rules after the governing rule
+        # also select the card.
         behind = run.live[run.live.index(rule) + 1 :] if rule in run.live else []
         losing = [later.id for later in behind if not later.query]
     said = (

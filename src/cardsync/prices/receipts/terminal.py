@@ -114,7 +114,9 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Remove control characters: a card's text comes from a file and must not control the terminal."""
+    """Remove control characters: a card's text comes from a file and must not control the
+    terminal.
+    """
     return "".join(
         " " if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") else letter
         for letter in text

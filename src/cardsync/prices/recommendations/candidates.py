@@ -1,4 +1,4 @@
-"""Finds the possible recommendations to a seller at a moment, as rows for the table `proposal`. It
+"""Finds the possible recommendations for a seller at a moment, as rows for the table `proposal`. It
 writes nothing.
 
 A generation reads all cards. Accepting a recommendation reads its card again, by the same code.
@@ -64,7 +64,7 @@ async def all_found(
     now: datetime,
     before: dict[int, int],
 ) -> Candidates:
-    """Return everything that may be recommended to the seller at this moment."""
+    """Return all possible recommendations for the seller at this moment."""
     stock, cards = await _cards(session, account, now, None)
     values = {
         "seller": account.seller_id,

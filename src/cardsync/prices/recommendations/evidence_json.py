@@ -46,7 +46,7 @@ _FLAGS: Final[Mapping[str, str]] = {
     "sales_anchor": "sales_of_network",
     "demand_pulse": "sales_of_network",
 }
-# The evidence in sentences, and the events that would change the verdict.
+# For each kind, a sentence on the evidence and one on the events that would change the verdict.
 _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "depth_raise": (
         "The lowest of {condition_listings} listings in the condition is {lowest_listing}.",

@@ -1,5 +1,5 @@
-"""Makes price reviews and finds stale stock from priced cards with their market evidence, at most
-one review a card. Pure.
+"""Makes price reviews and finds stale stock from priced cards with their market evidence, with at
+most one review per card. Pure.
 
 A kind of review proposes the price that its evidence supports. The seller's own rules then price
 the card with that proposal as its market price, so that the floor, the ceiling, the cap and every
@@ -69,8 +69,8 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
     """Return the cards that are eligible for recommendations. `asked_now` is the price that a card
     has or will soon have. `leaps` marks cards whose market price must not be proposed.
 
-    A card that is blocked, pinned, on sale, in review or without a price is left out, and so is one
-    that a hold-out draws, because its rule alone should make the difference.
+    A card that is blocked, pinned, on sale, in review or without a price is left out. A card of a
+    hold-out is also left out, because only the rule should cause the difference between the groups.
     """
     base = pl.max_horizontal("current_price", "target", "stored_target")
     return (

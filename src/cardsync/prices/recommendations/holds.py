@@ -134,11 +134,11 @@ def hold_of(
     within: timedelta,
     now: datetime,
 ) -> HoldShown:
-    """Judge a gate that did not pass by the clocks in its receipt. Pure."""
+    """Judge a gate that did not pass, by the times in its receipt. Pure."""
     bought_out_at: datetime | None = receipt["buy_out_detected_at"]
     bought_out = in_buy_out_window(bought_out_at, now)
     ages = [age_of(receipt[clock], now, within) for clock in _CLOCKS]
-    # A buy-out that was observed more than four hours ago holds no price any more.
+    # A buy-out that was observed more than four hours ago no longer holds a price.
     fresh = all(age == "fresh" for age in ages) and (bought_out or receipt["verdict"] != "buy_out")
     options = OptionsShown(
         dollars_or_none(receipt["formula_price"]),

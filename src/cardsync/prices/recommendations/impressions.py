@@ -1,7 +1,7 @@
 """Records the recommendations that a person's page has shown, one event per revision.
 
-A GET, a badge or a collapsed group shows nothing. Delivery is best-effort: a report is ignored
-silently if it names no current recommendation of the shop or an older revision.
+A GET request, a badge or a collapsed group does not count as shown. Delivery is best-effort: a
+report is ignored silently if it names no current recommendation of the shop or an older revision.
 """
 
 from __future__ import annotations

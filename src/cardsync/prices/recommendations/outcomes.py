@@ -253,7 +253,7 @@ def _outcome(
 
 
 def _figures(effect: Effect) -> tuple[Any, ...]:
-    """Return an effect as the last fields of an outcome or a hold-out."""
+    """Return the values of an effect, which are the last fields of an outcome or a hold-out."""
     known = effect.low is not None and effect.high is not None
     return (
         effect.cards,

@@ -1,5 +1,5 @@
-"""Judges the market prices of the seller's own uploads over sixty days by `market.verdicts.spike`,
-for each card, and counts the days without an upload.
+"""Judges each card's market prices in the seller's own uploads over sixty days by
+`market.verdicts.spike`, and counts the days without an upload.
 
 A price is valid from its observation until the next one, but only a day with an upload confirms it.
 For a day without an upload, an imported daily price of the product is used. It is the price of Near
@@ -72,8 +72,8 @@ class History:
 
     @property
     def is_a_leap(self) -> bool:
-        """Return whether the price is far above its base and has not lasted yet: it may be a
-        mistake of one day.
+        """Return whether the price is far above its base and has not lasted yet: it may be an error
+        of one day.
         """
         return self.verdict.code == "one_day"
 
@@ -98,8 +98,8 @@ def history_of(
     now: datetime,
     daily: Mapping[date, int] | None = None,
 ) -> History:
-    """Judge one card: `seen` are its observations in their order, `uploaded` the days on which an
-    upload had its price, and `daily` its imported prices by day. Pure.
+    """Judge one card: `seen` has the card's observations in the order of time, `uploaded` the days
+    on which an upload had its price, and `daily` its imported prices by day. Pure.
     """
     since, today = (now - SPIKE_BASE).date(), now.date()
     first = max(since, seen[0].observed_at.date()) if seen else today

@@ -139,8 +139,8 @@ class NetOfCard:
 
 
 def effect_of_draw(followed: Sequence[NetOfCard], held: Sequence[NetOfCard]) -> Effect:
-    """Compare the cards that followed a rule with those that were held out. Both groups were drawn
-    at random, so the difference of their means is the rule's effect. Its interval is Welch's, for
+    """Compare the cards that followed a rule with the held-out cards. Both groups were drawn at
+    random, so the difference of their means is the rule's effect. Its interval is Welch's, for
     large groups.
     """
     counts = (
@@ -163,7 +163,7 @@ def effect_of_draw(followed: Sequence[NetOfCard], held: Sequence[NetOfCard]) -> 
 
 
 def _mean(group: Sequence[NetOfCard]) -> tuple[Decimal, Decimal]:
-    """Return the mean and the variance of the mean; NaN for an empty group."""
+    """Return the mean and the variance of the mean. The mean of an empty group is NaN."""
     if not group:
         return Decimal("NaN"), Decimal(0)
     mean = Decimal(sum(one.net for one in group)) / len(group)

@@ -42,7 +42,7 @@ GATES: Final[Mapping[str, str]] = {
 class Held(NamedTuple):
     """The reason for a held price. `price` is the withheld price, in ten-thousandths; `until` is
     the end of a hold-out; `verdict` is the verdict of a market gate. `period` is the period of a
-    cap; `stays` says that the cap leaves the price unchanged.
+    cap; `stays` is true if the cap leaves the price unchanged.
     """
 
     reason: str
@@ -66,7 +66,9 @@ class Held(NamedTuple):
 
 
 def gate_hold(steps: Sequence[Mapping[str, object]]) -> str:
-    """Return the sentence of the market gate that held a price, or an empty string if no gate did."""
+    """Return the sentence of the market gate that held a price, or an empty string if no gate
+    did.
+    """
     gate = next((step for step in steps if step["name"] == "market_gate"), {})
     verdict = gate.get("verdict")
     return "" if verdict is None or verdict in GATE_PASSED else str(gate["summary"])

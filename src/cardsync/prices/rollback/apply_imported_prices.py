@@ -102,7 +102,7 @@ _UNASK = f"""
      WHERE c.target_price IS NOT NULL
 {_OF_CARDS}"""
 # The pin of an accepted recommendation, and a price accepted beyond the review limits, would
-# restore prices that the seller has rolled back since. A person's own pin stays.
+# restore prices that the seller has rolled back since. A pin that a person set is not deleted.
 _UNDECIDE = f"""
     DELETE FROM price_decision d USING price_rollback_card r, card c
      WHERE d.seller_id = :seller AND d.marketplace_id = c.marketplace_id

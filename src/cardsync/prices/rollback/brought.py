@@ -43,7 +43,7 @@ def added(rules: Iterable[Sequence[Any]]) -> list[list[Any]]:
 
 
 def largest_of(moves: Iterable[Sequence[object]]) -> list[list[object]]:
-    """Return the moves that change the listed value most."""
+    """Return the moves with the largest change of the listed value."""
 
     def worth(move: Sequence[Any]) -> Decimal:
         _, was, price, copies = move

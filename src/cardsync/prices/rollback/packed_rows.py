@@ -1,4 +1,4 @@
-"""Packs the moved prices of an event into bytes, {id, old, price} each, and unpacks them. Pure.
+"""Packs the moved prices of an event, each as {id, old, price}, into bytes, and unpacks them. Pure.
 
 Fifty thousand moved prices are four megabytes of JSON. Packed here, they are one value that
 PostgreSQL neither parses nor compresses.

@@ -48,8 +48,8 @@ async def ask(
     now: datetime,
     lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
-    """Return the rollback and whether it is new: an open rollback of the same scope is returned
-    again. Raises MutexHeld, RollbackOpen.
+    """Request a rollback. Return it and whether it is new. An open rollback of the same scope is
+    returned again. Raises MutexHeld, RollbackOpen.
     """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)

@@ -1,4 +1,4 @@
-"""Finds the cards that a rollback reaches by its one scope, with the prices that they had before.
+"""Finds the cards in the scope of a rollback, with their earlier prices.
 
 The earlier price depends on the scope. For a run it is the price before the run. For a time it is
 the price before the first change since then. For a list it is the price before each card's last
@@ -150,8 +150,8 @@ _NEWEST: Final = """
 
 
 async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
-    """Return whether the scope names a list that was deleted since the request: its cards are no
-    longer known.
+    """Return whether the scope names a list that was deleted since the request. The cards of such a
+    list are no longer known.
     """
     if "list" not in scope:
         return False

@@ -1,4 +1,4 @@
-"""Serves the rollback that is ready: the marketplace's pricing CSV with the prices to go back to.
+"""Serves the file of a prepared rollback: the marketplace's pricing CSV with the prices to restore.
 
 The file has the cards in their present state, without cards sold since. The SHA-256 of every served
 file is stored, since an agent identifies an imported file by it.

@@ -1,7 +1,7 @@
 """Checks rule tests on the cards: each test's verdict under a run of rules, with the first cards
 that fail it and their explanations. Nothing is written.
 
-All cards that some test selects are read and priced once, by the preview's engine.
+Every card that any test selects is read and priced once, by the preview's engine.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ async def create(
 
 
 def _need_no_grant(caller: Caller) -> None:
-    """Refuse an assistant, because a test can block the assistant's own rules. Raises
+    """Refuse an assistant, because rule tests restrict the assistant's own saves of rules. Raises
     OwnerRequired, RefusedByGrant.
     """
     caller.must_be_owner()
@@ -215,7 +215,7 @@ async def undo_tests(
 
 
 def _read(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises InvalidPayload for a field that a test does not have, or that has a wrong value."""
+    """Read the fields of a test. Raises InvalidPayload for an unknown field or a wrong value."""
     given = {name: value for name, value in body.items() if name not in _SHOWN}
     return given_fields(read(given, RuleTestFields))
 
