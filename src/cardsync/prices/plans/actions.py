@@ -1,7 +1,7 @@
 """Reads the JSON of a plan into typed changes, each with its place in the body. Pure.
 
-A plan of unknown or ill-typed actions is refused before any data is read. A plan with pricing
-changes that enables or disables a rule and has too many other actions is refused, too.
+A plan of unknown or ill-typed actions is refused before any data is read. A plan that enables or
+disables a rule is also refused if it has too many changes of rules and pins.
 """
 
 from __future__ import annotations

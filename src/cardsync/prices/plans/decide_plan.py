@@ -126,7 +126,7 @@ async def _look_again(
     await session.refresh(plan)
     found = drifted(plan.basis, judged.basis, was, judged.size)
     if not found:
-        # The click applies the latest judgement.
+        # The click applies the latest judgment.
         plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
         return judged
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1

@@ -1,5 +1,6 @@
 """Marks waiting plans as expired when their time has passed, with one entry of the activity feed
-each, and deletes plans that were decided long ago. A transaction handles a few sellers.
+each, and deletes plans that were decided long ago. A transaction handles a limited number of plans
+of one seller.
 """
 
 from __future__ import annotations

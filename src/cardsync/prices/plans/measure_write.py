@@ -109,7 +109,7 @@ async def weigh(
 
 
 class _Scales(Protocol):
-    """Compares the prices before a write with others. It is made before the write is done."""
+    """Compares the prices before a write with others. An instance is made before the write is done."""
 
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
         """Return the moves to the prices after the write: by the run `then`, and by each changed
@@ -135,8 +135,8 @@ async def _scales(
 
 @dataclass(frozen=True)
 class _Beside:
-    """Reads outside the transaction. It does not see the transaction's changes, so the run holds
-    them.
+    """Reads outside the transaction. The transaction's changes are not visible there, so the run
+    must hold them.
     """
 
     heavy: HeavyWork
@@ -219,7 +219,7 @@ class _Here:
         stock = await read(None if part.anew else self.seen)
         after = await priced(stock)
         for sale in changed:
-            # A sale that begins later, or has a lower priority than another, is judged as if it ran
+            # A sale that begins later, or is ranked behind another sale, is judged as if it ran
             # alone.
             alone = replace(sale, starts_at=min(sale.starts_at, self.now))
             after = _lower_worst(after, await priced(await read(stock, [alone])))

@@ -4,7 +4,7 @@ A key or a token stays within the loss limits: a write beyond them changes nothi
 plan that waits for a member. A write by a grant also becomes a waiting plan if the owner wants to
 confirm the grant's writes. A signed-in member must confirm a write that lowers a card's price by
 more than half or the shop's value by more than a fifth, and a large promotion. The agent's own
-routes do not use this.
+routes do not use this module.
 """
 
 from __future__ import annotations

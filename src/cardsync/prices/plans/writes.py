@@ -268,7 +268,9 @@ async def cancel_rollback(
     rollback_id: int,
     now: datetime,
 ) -> PriceRollback:
-    """Raises the errors of `rollbacks.cancel`, and RefusedByGrant. It moves no price."""
+    """Cancel a rollback, which moves no price. Raises the errors of `rollbacks.cancel`, and
+    RefusedByGrant.
+    """
     await who_writes(session, caller, "pricing.change_set")
     return await rollbacks.cancel(session, caller, rollback_id, now)
 

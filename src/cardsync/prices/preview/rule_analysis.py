@@ -1,5 +1,5 @@
-"""Analyses a seller's rules on the stored cards: one pass over the cards finds those that each rule
-selects; `findings` interprets the counts.
+"""Analyzes a seller's rules on the stored cards: one pass over the cards finds the cards that each
+rule selects; `findings` interprets the counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Analysis:
 
 
 async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analysis:
-    """Analyse every rule, by priority. Drafts, disabled rules and guards select cards but govern
+    """Analyze every rule, by priority. Drafts, disabled rules and guards select cards but govern
     none.
     """
     caller.must_be_owner()

@@ -46,8 +46,8 @@ def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
     marketplace_id.
 
     The only frame of the list is removed from it. If nothing else holds the frame, each column is
-    freed before the next one is sorted. Two frames of a large run would be a worker's peak of
-    memory.
+    freed before the next one is sorted. Holding two frames of a large run at once would be a
+    worker's peak of memory.
     """
     frame = _sorted(filled(taken.pop()))
     kept = _Kept(

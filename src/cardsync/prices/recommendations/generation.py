@@ -222,7 +222,7 @@ def plain(rule: Rule, *, lowering: bool = False) -> Rule:
         market_gate=None,
         undercut_up_bp=None,
         stale=None,
-        # A person who accepts a price has reviewed it. Held-out cards keep their price.
+        # A person who accepts a price has reviewed it. Hold-outs still apply.
         review=ReviewLimits(),
     )
     return replace(kept, never_lower=False, cap=None) if lowering else kept
@@ -394,7 +394,7 @@ def account_signals(
     floor = run.seller.hard_floor
     for rule in run.live:
         cards, were = governed.get(rule.id, 0), before.get(rule.id)
-        # The default rule governs the cards that no other rule selects, and there may be none.
+        # The default rule governs the cards that no other rule selects, so it may govern no cards.
         if cards == 0 and rule.priority != DEFAULT_PRIORITY:
             found.append(AccountSignal("never_matching_rule", rule.id, rule.name, {}))
         elif were is not None and _drifted(were, cards):

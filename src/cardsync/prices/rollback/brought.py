@@ -31,7 +31,7 @@ def with_more(
 
 
 def added(rules: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Return the sums of each rule. The sums of prices without a rule have null as their rule."""
+    """Return the sums of each rule. For prices without a rule, the rule is null."""
     sums: dict[int | None, list[Any]] = {}
     for rule, *figures in rules:
         own = sums.setdefault(rule, [0, Decimal(0), 0, Decimal(0)])

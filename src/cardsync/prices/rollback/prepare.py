@@ -118,7 +118,7 @@ async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
     """Prepare one slab in one transaction. After the last card, end the preparation. Return whether
     there is more to do.
 
-    The transaction first locks the seller's row, as cancelling does.
+    The transaction first locks the seller's row, as canceling does.
     """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:

@@ -166,7 +166,7 @@ async def cancel(
     rollback_id: int,
     now: datetime,
 ) -> PriceRollback:
-    """Cancel a rollback before it is served. Cancelling it again changes nothing. Raises NotFound,
+    """Cancel a rollback before it is served. Canceling it again changes nothing. Raises NotFound,
     NotCancellable.
     """
     caller.must_be_owner()
