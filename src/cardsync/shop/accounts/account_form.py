@@ -1,8 +1,8 @@
 """Saves the account's settings from a form: it sets only the fields that the reader changed, unless
 somebody else changed one of them meanwhile.
 
-A field that the reader left alone is never written, so that two tabs with the same form undo
-nothing of each other.
+A field that the reader left alone is never written, so that two tabs with the same form do not undo
+each other's changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LINE: Final = "line:"
 
 
 class Conflict(NamedTuple):
-    """A field that was changed here and, meanwhile, elsewhere."""
+    """A field that this form changed and that somebody else changed meanwhile."""
 
     name: str
     current: str
@@ -42,7 +42,7 @@ class ChangedMeanwhile(Exception):
 
 
 class Unreadable(Exception):
-    """Nothing was written; `problems` has by field the accepted form."""
+    """Nothing was written; `problems` maps a field to the format that it accepts."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("settings could not be read")
@@ -73,8 +73,8 @@ async def change_shown(
     wanted: Mapping[str, str],
     now: datetime,
 ) -> list[str]:
-    """Set the fields whose wanted text is another than the one shown, all or none; return their
-    names. Raises OwnerRequired, ChangedMeanwhile, Unreadable, InvalidPayload.
+    """Set the fields whose text differs from the shown text, all or none; return their names.
+    Raises OwnerRequired, ChangedMeanwhile, Unreadable, InvalidPayload.
     """
     caller.must_be_owner()
     current = as_texts(await sellers.locked_account(session, caller.seller_id))

@@ -1,8 +1,8 @@
 """Reads and changes the settings of an account, for its owner.
 
-A product line that is switched off keeps its cards: they are readable and blocked, no price file
-holds them, and rows of them are rejected. A run begins in the same transaction, which takes their
-targets away, or prices them again.
+A product line that is switched off keeps its cards: the cards stay readable but blocked, no price
+file has them, and an upload's rows for them are rejected. The same transaction begins a pricing
+run, which removes the cards' targets or prices the cards again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def change(
 
 async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> None:
     state = await sync_state.locked(session, seller_id)
-    # The set that the export holds is another now; the run says which.
+    # The export's set of cards changes; the run determines the new set.
     state.export_fingerprint = None
     await reprice.begin(session, seller_id, "settings", now)
 
@@ -85,10 +85,10 @@ async def undo_settings(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring fields of the account back, as a change of them would. Raises SessionRequired, or
-    ChangedSince unless they stand as they became.
+    """Restore fields of the account by the code that changes them. Raises SessionRequired, or
+    ChangedSince unless the fields still have the values of the change.
     """
-    # A key or a token may not change the account, so it may not change it back either.
+    # An API key or a token may not change the account, so it may not undo a change either.
     if caller.member_id is None:
         raise errors.SessionRequired
     account = await sellers.locked_account(session, caller.seller_id)
@@ -118,9 +118,10 @@ def switched(
     disabled: Sequence[str],
     lines: Mapping[str, bool],
 ) -> tuple[list[str], list[str]]:
-    """The lines that are on, the default still first, and those that are off. Pure.
+    """Return the product lines that are on, with the default still first, and those that are off.
+    Pure.
 
-    Raises InvalidPayload for an unknown one.
+    Raises InvalidPayload for an unknown line.
     """
     for name in lines:
         if name not in (*NAMES, *enabled, *disabled):

@@ -54,7 +54,7 @@ async def signed_in(
 
 
 def begun(who: SignedIn, settings: Settings, status: int = 200) -> Response[SessionBody]:
-    """Answer with the session that has begun: its cookie is set."""
+    """Return the answer for a new session, with the session's cookie."""
     return Response(
         struct_of(SessionBody, who),
         status_code=status,
@@ -78,7 +78,7 @@ async def changed_own(
     settings: Settings,
     wanted: OwnAccountChange,
 ) -> list[str]:
-    """Change the member's own account; its password can be guessed no faster than at a sign-in."""
+    """Change the member's own account; guesses of its password are limited as at a sign-in."""
     if wanted.current_password is not None:
         rate_limits: RateLimits = request.app.state.rate_limits
         await rate_limits.admit_sign_in(request.scope, f"member {caller.member_id}")

@@ -1,8 +1,8 @@
-"""Makes the challenges that devices sign for passkeys, takes each out once, and drops the expired
-ones.
+"""Makes the challenges that devices sign for passkeys, uses each challenge up once, and drops the
+expired ones.
 
-A challenge is kept in the database for five minutes. One for a new passkey is valid for its member
-alone. Workers drop challenges, and need no more than this module of passkeys.
+A challenge is kept in the database for five minutes. A challenge for a new passkey is valid for its
+member alone. Workers drop challenges, and import no other module about passkeys.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ async def taken(
     member_id: int | None,
     now: datetime,
 ) -> bool:
-    """Take the challenge out; return whether it was good. If two requests bring it at the same
-    time, one of them gets it.
+    """Use the challenge up; return whether the challenge was valid. If two requests present the
+    challenge at the same time, one of them succeeds.
     """
     expires_at = await session.scalar(
         delete(PasskeyChallenge)

@@ -1,8 +1,8 @@
 """Exports all data of an account as one zip, each table as CSV and as Parquet, while the tables are
-read, and old rows as they are in the object store. The last file, `manifest.json`, names the bytes
-and the SHA-256 of each other.
+read, and old rows as they are in the object store. The last file, `manifest.json`, lists the size
+and the SHA-256 of every other file.
 
-A slow download holds no connection and no process, but the file of one table at most.
+A slow download holds no database connection and no process, only the file of at most one table.
 """
 
 from __future__ import annotations

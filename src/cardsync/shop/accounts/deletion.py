@@ -1,9 +1,9 @@
 """Deletes an account when its owner asks for it: sessions and keys end at once, and after seven
 days a worker removes every row and every stored object of the seller.
 
-Until the removal begins the owner, who may still sign in, or the operator can take it back. The
-removal goes table by table in short transactions. A worker that is killed leaves the mark in
-`work_due`, and the next one goes on with the rest.
+Until the removal begins the owner, who may still sign in, or the operator can cancel the deletion.
+The removal deletes table by table in short transactions. A worker that is killed leaves the mark in
+`work_due`, and the next worker removes the rest.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ ROWS_AT_ONCE: Final = 10_000
 
 
 async def pending(session: AsyncSession, seller_id: int) -> AccountDeletion | None:
-    """Return the deletion that was asked for, if any."""
+    """Return the requested deletion, if any."""
     return await session.scalar(
         select(AccountDeletion).where(AccountDeletion.seller_id == seller_id)
     )
 
 
 async def asked(session: AsyncSession, caller: Caller) -> AccountDeletion | None:
-    """Return the account's deletion, if it was asked for. Raises OwnerRequired."""
+    """Return the account's deletion, if one was requested. Raises OwnerRequired."""
     caller.must_be_owner()
     return await pending(session, caller.seller_id)
 
@@ -114,7 +114,7 @@ async def restore(session: AsyncSession, caller: Caller, now: datetime) -> None:
 
 
 async def keep(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Keep an account, as the operator does. Raises CommandError."""
+    """Cancel an account's deletion on the operator's behalf. Raises CommandError."""
     await known_seller(session, seller_id)
     await enter_tenant(session, seller_id)
     if not await _forget(session, seller_id):
@@ -147,8 +147,9 @@ async def remove(
     tables: Sequence[Table],
     shared: Collection[str],
 ) -> bool:
-    """Remove an account whose time has come; return whether it was. `tables` are the tenant's,
-    referring ones first; `shared` are those that name a seller without being a tenant's.
+    """Remove an account whose time has come; return whether it was removed. `tables` are the
+    tenant's tables, with referring tables first; `shared` are tables that refer to a seller but are
+    no tenant's.
     """
     if not await _begin(work.database, seller_id):
         return False
@@ -165,8 +166,8 @@ async def remove(
 
 
 async def _begin(database: Database, seller_id: int) -> bool:
-    """Mark the removal as begun, unless it was taken back or is not due; from then on no member can
-    sign in, and no slab that is under way is committed.
+    """Mark the removal as begun, unless the deletion was canceled or is not due; from then on no
+    member can sign in, and no slab that is under way is committed.
     """
     now = clock.now()
     async with database.tenant(seller_id) as session:

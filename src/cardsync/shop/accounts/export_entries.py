@@ -38,7 +38,9 @@ _FIRST: Final = -(2**63)
 
 
 class Entries(NamedTuple):
-    """A file of entries; `infos` say where in it each begins, and `lines` are the manifest's."""
+    """A file of entries; `infos` have each entry's offset in the file, and `lines` are the
+    manifest's lines.
+    """
 
     path: Path
     infos: list[zipfile.ZipInfo]
@@ -47,7 +49,9 @@ class Entries(NamedTuple):
 
 @contextmanager
 def _writing() -> Iterator[tuple[Entries, EntryWriter]]:
-    """Write entries to a file without their directory, because the archive has one for all."""
+    """Write entries to a file without their directory, because the archive has one directory for
+    all entries.
+    """
     with making() as (path, file):
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as zipped:
             writer = EntryWriter(zipped)

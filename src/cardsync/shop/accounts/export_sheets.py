@@ -37,7 +37,7 @@ SHEETS: Final = (
         " rarity, condition_label, printing, language, quantity, price, target_price, market, low,"
         " low_with_shipping, direct_low, gone, custom, contribution, photo_url, observed_at,"
         " created_at, updated_at",
-        # Another member's draft is that member's alone.
+        # A draft is private to its member, so the export has no other member's drafts.
         "(contribution IS DISTINCT FROM 'private' OR contributed_by = :member)",
     ),
     Sheet("price_history.csv", "price_observation", "card_id", "*"),

@@ -1,7 +1,7 @@
 """Sets up the first seller of an installation: the holder of the set-up link names the owner and
 the store, and is signed in as the owner. The seller begins in Review Mode.
 
-If two do so at once, one makes the seller, and the other finds that it exists.
+If two people submit the form at once, one creates the seller, and the other is refused.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ async def invite(
     email: str,
     role: str,
 ) -> tuple[int, Link]:
-    """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
+    """(member id, link). Inviting a person who has not joined yet renews the link and sets the
+    role.
+    """
     email = address(email)
     await known_seller(session, seller_id)
     # One statement, so that two who invite the same person at once invite one person.
@@ -59,8 +61,8 @@ async def link(
     member_id: int,
     good_for: timedelta | None = None,
 ) -> Link:
-    """A new link for a member, in place of an earlier one; valid for `invitation_days` unless
-    `good_for` is given.
+    """Return a new link for a member, which replaces an earlier one; valid for `invitation_days`
+    unless `good_for` is given.
     """
     now = clock.now()
     token = tokens.new_token()
@@ -70,7 +72,7 @@ async def link(
 
 
 async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
-    """Return the member whom a link invites, and the seller's name; raises NotFound."""
+    """Return the invited member of a link, and the seller's name; raises NotFound."""
     query = (
         select(Member, Seller.name)
         .join(Invitation, Invitation.member_id == Member.id)
@@ -104,7 +106,7 @@ async def accept(
     name = _name(name, member)
     password_hash = await passwords.hashed(password)
     async with database.shared() as session:
-        # The member's row first, as everywhere.
+        # Lock the member's row first, as all code does.
         await session.execute(select(Member.id).where(Member.id == member.id).with_for_update())
         member, _ = await invited(session, token)
         await session.execute(delete(Invitation).where(Invitation.member_id == member.id))

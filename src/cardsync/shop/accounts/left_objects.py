@@ -1,6 +1,7 @@
-"""Deletes the objects of a seller who is not there: of an erasure or an import that was killed.
+"""Deletes the objects of a seller without a row, left by an erasure or an import that was killed.
 
-Both mark that in a transaction before; the mark is gone when they have ended well.
+An erasure or import first sets a mark in a transaction of its own, and removes the mark when it
+succeeds.
 """
 
 from __future__ import annotations
@@ -27,16 +28,14 @@ async def mark(session: AsyncSession, seller_id: int) -> None:
 
 
 async def hold(session: AsyncSession, seller_id: int) -> bool:
-    """Keep a sweep from the seller's objects until this transaction ends; return whether no other
-    transaction does.
+    """Lock the seller's objects against a sweep until this transaction ends; return whether the
+    lock was free.
     """
     return await try_locked(session, Lock.LEFT_OBJECTS, seller_id)
 
 
 async def sweep(database: Database, store: Store, seller_id: int) -> None:
-    """Delete the objects, unless the seller is there or is still coming in, and take off the
-    mark.
-    """
+    """Delete the objects, unless the seller exists or is still being imported, and remove the mark."""
     async with database.tenant(seller_id) as session:
         if not await hold(session, seller_id):
             return

@@ -1,7 +1,7 @@
 """Changes a member's own name, address and password.
 
-A new address or password wants the present password, and the address before hears of it where this
-installation sends mail. A new password ends the member's other sessions.
+A new address or password requires the current password, and is reported to the previous address if
+this installation sends mail. A new password ends the member's other sessions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOS
 
 
 class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set. A new address or password wants `current_password`."""
+    """The fields to set. A new address or password requires `current_password`."""
 
     name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
     """The member's name"""
@@ -67,7 +67,7 @@ async def change(
             password_hash = await passwords.hashed(wanted.new_password)
     async with database.tenant(caller.seller_id) as session:
         member = await _own(session, caller, locked=True)
-        # A password changed meanwhile is not the one that was checked.
+        # If the password has changed meanwhile, the check was of an outdated password.
         if (email or password_hash) and (member.password_hash, member.email) != (stored, was):
             raise errors.InvalidPayload(
                 "current_password: your account has just changed; try again"
@@ -85,7 +85,7 @@ async def change(
             await _end_others(session, caller)
             changed.append("password")
         if email or password_hash:
-            # A link from before would still choose a password.
+            # An earlier invitation link could still set a password.
             await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
             secured = [one for one in changed if one != "name"]
             await _tell(session, settings, caller, was, secured, now)
@@ -107,7 +107,7 @@ async def _own(session: AsyncSession, caller: Caller, *, locked: bool = False) -
 
 
 def _name(wanted: str | None, present: str) -> str | None:
-    """Return the name to set, if it is another. Raises InvalidPayload."""
+    """Return the name to set, if it differs from the current name. Raises InvalidPayload."""
     if wanted is None:
         return None
     name = " ".join(wanted.split())
@@ -117,7 +117,7 @@ def _name(wanted: str | None, present: str) -> str | None:
 
 
 def _address(wanted: str | None, present: str) -> str | None:
-    """Return the address to set, if it is another. Raises InvalidPayload."""
+    """Return the address to set, if it differs from the current address. Raises InvalidPayload."""
     if wanted is None:
         return None
     try:
@@ -128,7 +128,7 @@ def _address(wanted: str | None, present: str) -> str | None:
 
 
 async def _end_others(session: AsyncSession, caller: Caller) -> None:
-    """End the member's sessions but for the one that asks."""
+    """End the member's sessions, except the caller's."""
     theirs = (
         MemberSession.seller_id == caller.seller_id,
         MemberSession.member_id == caller.member_id,

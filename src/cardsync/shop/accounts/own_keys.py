@@ -26,7 +26,9 @@ from cardsync.shop.limits import KEY_NAME_CHARACTERS, KEYS_OF_ACCOUNT
 
 
 async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
-    """Return the account's keys, oldest first, and why it can make none. Raises OwnerRequired."""
+    """Return the account's keys, oldest first, and the reason why the account can make no key, if
+    any. Raises OwnerRequired.
+    """
     caller.must_be_owner()
     rows = await keys.listed(session, caller.seller_id)
     problem = await _refusal(session, caller, now)
@@ -83,8 +85,8 @@ async def replace(
     key_id: int,
     now: datetime,
 ) -> MintedKey:
-    """Make a key in the place of one that works; that one works on until the new one is used, at
-    most for KEY_OVERLAP_HOURS. Raises OwnerRequired, AccountEnding, NotFound, InvalidPayload.
+    """Replace a valid key by a new one; the old key stays valid until the new key is used, for at
+    most KEY_OVERLAP_HOURS. Raises OwnerRequired, AccountEnding, NotFound, InvalidPayload.
     """
     caller.must_be_owner()
     if await session.get(AccountDeletion, caller.seller_id):
@@ -141,8 +143,8 @@ async def revoke(
     key_id: int,
     now: datetime,
 ) -> None:
-    """Make a key useless, at once; revoking twice changes nothing. Raises OwnerRequired,
-    NotFound.
+    """Revoke a key with immediate effect; a second revocation changes nothing. Raises
+    OwnerRequired, NotFound.
     """
     caller.must_be_owner()
     own = select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)

@@ -20,7 +20,7 @@ from cardsync.shop.limits import SESSIONS_SHOWN
 async def sessions(
     session: AsyncSession, caller: Caller, settings: Settings, now: datetime
 ) -> Sequence[MemberSession]:
-    """Return those that are still good, the one used last first."""
+    """Return the valid sessions, the last used first."""
     idle_since = now - timedelta(seconds=settings.session_idle_seconds)
     good = (MemberSession.expires_at > now) & (MemberSession.last_seen_at > idle_since)
     query = select(MemberSession).where(*_own(caller), good)

@@ -1,4 +1,5 @@
-"""Adds passkeys and signs members in with them: a device signs our challenge, and gets a session.
+"""Adds passkeys and signs members in with them: a device signs the server's challenge, and gets a
+session.
 
 The device must have verified its user. A device whose count of signatures does not grow is refused,
 because it may be a copy.
@@ -42,7 +43,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import challenges
 from cardsync.shop.limits import KEY_NAME_CHARACTERS, PASSKEYS_OF_MEMBER
 
-# A credential that is larger is none that a device makes.
+# No device makes a credential with a longer id.
 _ID_BYTES: Final = 1023
 _UNREADABLE: Final = (WebAuthnException, ValueError, TypeError, KeyError)
 
@@ -57,8 +58,8 @@ class Place(NamedTuple):
 
 
 def place_of(settings: Settings, host: str | None) -> Place:
-    """Return PUBLIC_URL's place, or that of another name which is believed. Pure. Raises
-    InvalidPayload where browsers know no passkeys: at an address in numbers.
+    """Return the place of PUBLIC_URL, or of `host` if that is another of the server's own names.
+    Pure. Raises InvalidPayload for an IP address, where browsers support no passkeys.
     """
     ours = urlsplit(settings.origin)
     believed = host is not None and host != ours.netloc and settings.is_own_name(host)
@@ -72,7 +73,7 @@ def place_of(settings: Settings, host: str | None) -> Place:
 
 
 def has_name(settings: Settings, host: str | None) -> bool:
-    """Return whether browsers know passkeys where the page is open. Pure."""
+    """Return whether browsers support passkeys at the page's address. Pure."""
     try:
         place_of(settings, host)
     except errors.InvalidPayload:
@@ -185,7 +186,7 @@ async def _verified(
     credential: Mapping[str, Any],
     now: datetime,
 ) -> VerifiedRegistration:
-    """Use up the challenge that the browser answers, and look at its answer. Raises
+    """Use up the challenge that the browser answers, and verify the answer. Raises
     InvalidPayload.
     """
     try:
@@ -213,7 +214,7 @@ async def _verified(
 
 
 async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: datetime) -> None:
-    """Make one of the member's passkeys useless, at once. Raises NotFound."""
+    """Revoke one of the member's passkeys with immediate effect. Raises NotFound."""
     gone = delete(Passkey).where(*_own(caller), Passkey.id == passkey_id).returning(Passkey.id)
     if await session.scalar(gone) is None:
         raise errors.NotFound(f"you have no passkey {passkey_id}")
@@ -241,7 +242,7 @@ async def sign_in(
     now: datetime,
     earlier: str | None = None,
 ) -> sessions.SignedIn:
-    """Begin a session, in place of the one that the browser had. Raises InvalidCredentials,
+    """Begin a session that replaces the browser's earlier session. Raises InvalidCredentials,
     AccountSuspended.
     """
     refusal = errors.InvalidCredentials(

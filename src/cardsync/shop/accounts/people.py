@@ -90,7 +90,7 @@ async def remove(
     member_id: int,
     now: datetime,
 ) -> None:
-    """Take a member's access away, in all sessions. Raises OwnerRequired, NotFound,
+    """End a member's access, in all sessions. Raises OwnerRequired, NotFound,
     InvalidPayload.
     """
     await _own(session, caller, member_id)

@@ -34,7 +34,7 @@ async def listed(session: AsyncSession, seller_id: int) -> list[RosterBody]:
 
 
 async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
-    """Holds from the member's next request on, in every session."""
+    """The role applies from the member's next request on, in every session."""
     member = await _member(session, member_id)
     if role != "owner":
         await _keep_an_owner(session, member)
@@ -43,7 +43,7 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
 
 async def remove(session: AsyncSession, member_id: int) -> None:
     """Remove a member with the sessions, the invitation and the private contributions."""
-    # This alone needs the search, whose frames take long to import.
+    # Only this function needs the search, whose data frames are slow to import.
     from cardsync.stock.contributions.promote import retire_private
 
     member = await _member(session, member_id)
@@ -54,8 +54,8 @@ async def remove(session: AsyncSession, member_id: int) -> None:
 
 
 async def reset_password(session: AsyncSession, settings: Settings, member_id: int) -> Link:
-    """Make a link with which the member chooses a password; until then the old one is good. The
-    link of a member who has joined is good for a day, because it opens an account in use.
+    """Make a link with which the member chooses a password; until then the old password is valid.
+    The link of a member who has joined is valid for one day, because it opens an account in use.
     """
     member = await _member(session, member_id)
     good_for = RESET_LINK_IS_GOOD if member.password_hash else None
@@ -63,9 +63,7 @@ async def reset_password(session: AsyncSession, settings: Settings, member_id: i
 
 
 async def _member(session: AsyncSession, member_id: int) -> Member:
-    """Lock the account's members: of callers who change them at the same time, one goes after the
-    other.
-    """
+    """Lock the account's members, so that concurrent callers change them one after the other."""
     lock = text(
         "SELECT FROM seller WHERE id = (SELECT seller_id FROM member WHERE id = :id) FOR NO KEY UPDATE"
     )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# How often a removal is tried that PostgreSQL breaks off for a lock, and the classes that say so.
+# Attempts for a removal that PostgreSQL aborts for a lock, and the SQLSTATE classes of such errors.
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.5
 _OF_LOCKS: Final = ("40", "55")
@@ -62,7 +62,9 @@ PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplie
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
-    """`key=value` texts as columns; raises SellerError naming the key and the accepted values."""
+    """Convert `key=value` texts to columns; raises SellerError naming the key and the accepted
+    values.
+    """
     values = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -88,8 +90,9 @@ async def create_seller(
     password_hash: str | None = None,
     with_key: bool = True,
 ) -> CreatedSeller:
-    """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
-    line, magic first. No password is generated where the owner's chosen one is given as a hash.
+    """Create a seller with an owner, an API key and the Competitive preset; without `lines`, every
+    known line, magic first. No password is generated if the caller passes the hash of the owner's
+    password.
     """
     if await is_taken(session, email):
         raise _taken(email)
@@ -155,16 +158,16 @@ async def change_seller(
     values: Mapping[str, Any],
     actor: str | None = OPERATOR,
 ) -> Activity | None:
-    """Change the values that differ, and note it in the activity feed if an actor is given;
+    """Change the values that differ, and note the change in the activity feed if there is an actor;
     `session` is in the seller's scope. Returns the feed's entry.
 
-    A change that holds the account read-only cancels the price tasks that wait.
+    A change that makes the account read-only cancels the waiting price tasks.
     """
     now = clock.now()
     account = await locked_account(session, seller_id)
     changed = {name: value for name, value in values.items() if getattr(account, name) != value}
     if "tracking_threshold" in changed:
-        # An upload that is being applied knows the old threshold.
+        # A running import still uses the old threshold.
         await hold_still(session, seller_id, ORDERS)
     was = {name: getattr(account, name) for name in changed}
     for name, value in changed.items():
@@ -174,7 +177,7 @@ async def change_seller(
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
     if exposure.SEEN & changed.keys():
         await exposure.follow(session, account, now)
-    # In the order of an upload of orders, which holds the lots while it marks the days.
+    # Lock in the order of an import of orders, which locks the lots before it marks the days.
     if "costing" in changed:
         await mark_all(session, seller_id)
     if PROFIT_SETTINGS & changed.keys():
@@ -201,7 +204,8 @@ def _as_text(value: Any) -> str:
 
 
 async def locked_account(session: AsyncSession, seller_id: int) -> Account:
-    """The account as it is once it is ours, after the state row, as everywhere.
+    """Lock the seller's state row and then the account, in the order of all code; return the
+    account.
 
     Raises SellerError.
     """
@@ -249,8 +253,8 @@ async def delete_seller(
     tables: list[str],
 ) -> None:
     """Erase everything of a seller from `tables`, referring tables first so that foreign keys
-    hold, then from the object store. Work that is under way may hold rows in another order: then
-    all of it is tried again. Raises SellerError.
+    hold, then from the object store. Running work may lock rows in another order: then the whole
+    removal is tried again. Raises SellerError.
     """
     for left in reversed(range(_TRIES)):
         try:
@@ -272,15 +276,15 @@ async def delete_seller(
 
 async def _delete_rows(database: Database, seller_id: int, tables: list[str]) -> None:
     async with database.tenant(seller_id) as session:
-        # A slab ends by renewing its lease: without the token, one that is under way rolls back
-        # instead of leaving cards behind.
+        # A slab ends by renewing its lease: without the token, a running slab rolls back instead of
+        # leaving cards behind.
         await session.execute(
             text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :id"),
             {"id": seller_id},
         )
     async with database.tenant(seller_id) as session:
-        # Cards, and what refers to them, before that row is locked: such a slab holds cards while
-        # it asks for it.
+        # Delete cards and their referring rows before `sync_state` is locked: a running slab locks
+        # cards before it locks that row.
         first = [table for table in tables[: tables.index("card") + 1] if table != "sync_state"]
         for table in first:
             await session.execute(
@@ -290,7 +294,8 @@ async def _delete_rows(database: Database, seller_id: int, tables: list[str]) ->
             text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
         )
         await hold_still(session, seller_id, ORDERS)
-        # A refresh of a kept figure ends by removing its mark: one that is under way rolls back.
+        # A refresh of a stored figure ends by removing its mark: without the mark, a running
+        # refresh rolls back.
         await session.execute(
             text("DELETE FROM work_due WHERE seller_id = :seller_id"), {"seller_id": seller_id}
         )

@@ -31,8 +31,8 @@ DONE = {
     "everywhere": "You are signed out on all your devices.",
     "deletion": "The account will be deleted in seven days. Sign in to cancel the deletion.",
 }
-# A link leads through the sign-in to its own page; no other site's address is followed, and none
-# that a browser might take for one.
+# After the sign-in the browser goes to the link's page, unless the address is another site's or a
+# browser might read it as one.
 OWN_PATH = re.compile(
     r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?(?:\?[A-Za-z0-9._~%+&=-]*)?", re.ASCII
 )
@@ -87,8 +87,8 @@ def _sign_in(
 
 
 async def _after(database: Database, seller_id: int, wanted: str) -> str:
-    """Return where a sign-in leads; one to an account that is about to be deleted, to the button
-    that keeps it.
+    """Return the page after a sign-in; for an account that will be deleted, the page with the
+    button that keeps it.
     """
     async with database.tenant(seller_id) as session:
         leaving = await deletion.pending(session, seller_id)
@@ -101,7 +101,7 @@ async def _seller_of(
     settings: Settings,
     token: str,
 ) -> int | None:
-    """Return the seller whose good session this is, if it is one."""
+    """Return the seller of the session if the session is valid."""
     try:
         ring = request.app.state.session_ring
         caller = await sessions.caller_with(database, ring, token, settings)

@@ -42,7 +42,7 @@ async def part_of_activity(
     after: int,
     wanted: FeedFilter,
 ) -> Part:
-    """Return the entries before one."""
+    """Return the entries before the given entry."""
     before = after or None
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:

@@ -275,7 +275,7 @@ def action_words(action: str) -> str:
 
 
 def actor_words(actor: str, names: Names) -> str:
-    """Return who did it, by name where it is known."""
+    """Return the actor, by name if the name is known."""
     kind, _, number = actor.partition(" ")
     name = names.get(actor)
     match kind if number else "":

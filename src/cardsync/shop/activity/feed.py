@@ -61,8 +61,8 @@ async def _undone_at(
 async def newest_by_others(
     session: AsyncSession, caller: Caller, since: datetime, most: int
 ) -> Feed:
-    """Return the newest entries since a moment that are not the caller's own; `total` counts the
-    returned ones.
+    """Return the newest entries since a moment, without the caller's own; `total` counts the
+    returned entries.
     """
     those = (
         Activity.seller_id == caller.seller_id,

@@ -1,4 +1,6 @@
-"""Reads entries of the activity feed that have moved to the object store, as the feed has its own."""
+"""Reads entries of the activity feed that have moved to the object store, in the form of the feed's
+own entries.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ _ID: Final = attrgetter("id")
 async def older_entries(
     old: Old, wanted: FeedFilter, page: Page[Activity], before: int | None, most: int
 ) -> Page[Activity]:
-    """Return a page with the old entries that belong into it; `page` has the feed's entries before
+    """Return a page with the old entries that belong in it; `page` has the feed's entries before
     an entry, newest first.
     """
     # Clocks of processes differ a little, so an old entry may have a greater id than a young one.

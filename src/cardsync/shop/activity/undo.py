@@ -1,7 +1,8 @@
 """Undoes an entry of the activity feed, and returns the new entry of the undo. A second undo of the
-same entry returns the same one.
+same entry returns the first undo's entry.
 
-The entry's row is locked first, so that of two undos at once the second finds the first one's.
+The entry's row is locked first, so that of two concurrent undos the second finds the entry of the
+first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cardsync.shop.errors import NotUndoable
 
 
 def is_undoable(entry: Activity) -> bool:
-    """Return whether a kind of undo can undo the entry, and none has yet."""
+    """Return whether the entry can be undone and has not been undone yet."""
     return (
         entry.undo is not None
         and entry.undo.get("kind") in (*KINDS, PLAN)
@@ -52,7 +53,9 @@ async def _undo(
     entry_id: int,
     now: datetime,
 ) -> Activity:
-    """Raises OwnerRequired, NotFound, NotUndoable, or ChangedSince, naming what was changed."""
+    """Raises OwnerRequired, NotFound, NotUndoable, or ChangedSince, which names the changed
+    fields.
+    """
     caller.must_be_owner()
     mine = Activity.seller_id == caller.seller_id
     locked = select(Activity).where(mine, Activity.id == entry_id).with_for_update()
@@ -89,8 +92,8 @@ async def _undo_entry(
     entry: Activity,
     now: datetime,
 ) -> list[Activity]:
-    """Undo the entry, or those of a plan's actions that are not undone, the last first. Returns the
-    undone entries.
+    """Undo the entry, or the actions of a plan that are not undone yet, the last one first. Returns
+    the undone entries.
     """
     assert entry.undo is not None
     if entry.undo["kind"] != PLAN:

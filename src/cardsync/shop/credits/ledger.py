@@ -67,7 +67,7 @@ class CreditError(CommandError):
 
 
 async def locked_balance(session: AsyncSession, seller_id: int) -> int | None:
-    """Return today's balance, locked until the transaction ends, or None if there is no such
+    """Lock the balance until the transaction ends and return it, or None if there is no such
     seller.
     """
     statement = (
@@ -142,9 +142,7 @@ async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime)
 
 
 async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:
-    """Return (today's balance, the transaction that this key paid for), as one statement reads
-    them.
-    """
+    """Return (current balance, the transaction of this key), read by one statement."""
     row = (await session.execute(LOOK_UP_SQL, {"seller": seller_id, "key": key})).one()
     return row.credit_balance, row.id
 
@@ -156,7 +154,7 @@ async def history(
 ) -> tuple[int, list[CreditTransaction]]:
     """Return (balance, every transaction or the newest `most`, newest first).
 
-    The session is a snapshot session, so that the two agree.
+    The session is a snapshot session, so that balance and transactions agree.
     """
     balance = await session.scalar(
         select(Account.credit_balance).where(Account.seller_id == seller_id)

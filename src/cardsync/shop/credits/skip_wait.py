@@ -1,9 +1,9 @@
 """Spends a credit to sync again inside the cooldown. An idempotency key is charged once, and the
-answer says why where nothing was charged.
+answer has the reason if nothing was charged.
 
-`decide` is pure. Most callers are not charged: their answer follows from the facts that were read
-with their API key, without a lock. Only where a credit may be spent are the facts read again, under
-the seller's sync row, where callers go one after the other.
+`decide` is pure. Most callers are not charged: their answer is computed from the facts that were
+read with their API key, without a lock. Only if a credit may be spent, the facts are read again
+under a lock of the seller's sync row, which concurrent callers take one after the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Decision = Answered | Literal["mutex_held", "insufficient_balance"]
 
 @dataclass(frozen=True)
 class SkipWaitFacts:
-    """`lease_seconds` is the time that the price-mutation lease still lives.
+    """`lease_seconds` is the remaining time of the price-mutation lease.
 
     `request_waits` says that a request waits for a cycle to take it.
     """
@@ -74,8 +74,8 @@ _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
 
 def check_key(key: str, named: str) -> None:
-    """Check an idempotency key. Raises IdempotencyKeyRequired, or InvalidPayload for one that
-    cannot be used.
+    """Check an idempotency key. Raises IdempotencyKeyRequired, or InvalidPayload for an unusable
+    key.
     """
     if not key.strip():
         raise IdempotencyKeyRequired
@@ -96,15 +96,15 @@ async def skip_wait(
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller.state, balance, transaction_id, now, settings)
-    # A balance that is read later than the other facts may miss the charge that emptied it; a
-    # stale lock has to be dropped.
+    # A balance that is read later than the other facts may not match them: a charge may have
+    # emptied it meanwhile; a stale lock has to be dropped.
     seen = caller.state
     over = sync_state.lock_is_stale(seen, now, settings) or sync_cancel.is_left(seen, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
         await sync_cancel.end_left(session, seller_id, now)
         state = await sync_state.locked(session, seller_id)
-        # A stale cycle runs no more: its manual request waits again and is not sold twice.
+        # A stale cycle has stopped: its manual request waits again and is not charged twice.
         sync_state.drop_stale_lock(state, now, settings)
         balance, transaction_id = await ledger.look_up(session, seller_id, key)
         facts = _facts(state, balance, transaction_id, now, settings)

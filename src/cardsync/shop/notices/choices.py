@@ -45,7 +45,9 @@ async def choose(
     stopped: bool | None,
     now: datetime,
 ) -> None:
-    """Change the ways of some kinds, and whether there is any mail. Raises InvalidPayload."""
+    """Change the ways of some kinds, and whether the member gets any mail. Raises
+    InvalidPayload.
+    """
     allowed = kinds_for(caller.role)
     for kind in ways:
         if kind not in allowed:
@@ -60,7 +62,7 @@ async def choose(
 
 
 async def is_reader(session: AsyncSession, who: Unsubscriber) -> str | None:
-    """Return the shop's name, if the member is still there."""
+    """Return the shop's name, if the member still exists."""
     member = exists().where(Member.seller_id == who.seller_id, Member.id == who.member_id)
     return await session.scalar(select(Seller.name).where(Seller.id == who.seller_id, member))
 
@@ -70,7 +72,7 @@ async def stop_mail(
     who: Unsubscriber,
     now: datetime,
 ) -> None:
-    """Send the member of a signed link no more mail; twice is like once."""
+    """Stop all mail to the member of a signed link; a repeated call changes nothing."""
     before = await _reader(session, who.seller_id, who.member_id)
     if before is not None and before.stopped_at is not None:
         return

@@ -1,9 +1,9 @@
 """Checks regularly what to report of a shop: it compares the conditions of Today with the reported
 ones, and reads the events since the last check.
 
-A look is one transaction that holds the seller's mark in `work_due`: two workers report a condition
-once, and a worker that is killed has reported nothing. Events are read once more for a while, since
-one that commits late has an earlier time; a key is written once.
+A check is one transaction that locks the seller's mark in `work_due`: two workers report a
+condition once, and a killed worker has reported nothing. Recent events are read again at the next
+checks, since an event that commits late has an earlier time; an event's key is written only once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cardsync.shop.today.queries import read_facts
 
 LOOK: Final = "notices"
 _OVERLAP: Final = timedelta(hours=1)
-# After a pause as long as this, earlier events are no news.
+# After a pause of this length, earlier events are not reported.
 _STALE: Final = timedelta(days=1)
 _MARK_ALL: Final = """
     INSERT INTO work_due (seller_id, stream, due_at)
@@ -48,8 +48,8 @@ _MARK_ALL: Final = """
 
 
 async def watch_all(work: Work) -> int:
-    """Let every shop be looked at that is not yet; return how many. Without mail only webhooks need
-    it, and creating one sets the mark.
+    """Set the mark of every shop that has none, so that workers check it; return the number of new
+    marks. Without mail only webhooks need the checks, and creating a webhook sets the mark.
     """
     if not work.settings.sends_mail:
         return 0
@@ -118,7 +118,7 @@ async def _events(
     seller_id: int,
     now: datetime,
 ) -> list[NewsItem]:
-    """Return the events since the last check. At the first one, and after a long pause, earlier
+    """Return the events since the last check. At the first check, and after a long pause, earlier
     events are recorded but not reported.
     """
     last = await session.scalar(select(NoticeLook).where(NoticeLook.seller_id == seller_id))

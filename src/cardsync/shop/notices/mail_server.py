@@ -1,4 +1,4 @@
-"""Hands a mail to the server of MAIL_URL. A password is never sent without encryption, but to this
+"""Hands a mail to the server of MAIL_URL. A password is sent without encryption only to this
 machine.
 """
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 30.0
 _GOODBYE_SECONDS: Final = 2.0
-# The most mails that a process hands over at the same time; it has more slots for other notices.
+# The most mails that a process hands over at the same time; the process has more slots for other
+# notices.
 AT_ONCE: Final = 8
 _BUSY: Final = timedelta(seconds=1)
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _REFUSED: Final = 500
-# The sign-in, not the mail, is refused with these.
+# The server refuses the sign-in, not the mail, with these codes.
 _OF_SIGN_IN: Final = frozenset({530, 534, 535, 538})
 
 
 class NotSent(Exception):
-    """The server is away or refused for now: the mail may be sent later."""
+    """The server is unavailable or refused temporarily: the mail may be sent later."""
 
 
 class Undeliverable(Exception):
@@ -38,8 +39,8 @@ class Undeliverable(Exception):
 
 
 class MailServer(NamedTuple):
-    """`tls` is from the first byte; `start_tls` asks for encryption before anything is said, and
-    None does where the server offers it.
+    """`tls` encrypts from the first byte; `start_tls` requires STARTTLS before any other command;
+    None uses STARTTLS if the server offers it.
     """
 
     host: str
@@ -62,8 +63,8 @@ def read_mail_url(url: str) -> MailServer:
 
 @dataclass
 class _Relay:
-    """The state of a mail server, as this process knows it. All shops have the same one: where it
-    hangs, one mail at a time asks whether it answers again.
+    """The state of a mail server, as this process knows it. All shops share one server: while it
+    hangs, one mail at a time tries whether it answers again.
     """
 
     in_hand: int = 0
@@ -76,7 +77,7 @@ _RELAYS: Final[dict[str, _Relay]] = {}
 
 @contextmanager
 def turn_at(url: str) -> Iterator[datetime | None]:
-    """Take a turn at the server of `url`, or yield when to ask for one again."""
+    """Take a slot at the server of `url` and yield None, or yield the time of the next attempt."""
     relay, now = _RELAYS.setdefault(url, _Relay()), clock.now()
     if relay.rests_until is not None and now < relay.rests_until:
         yield relay.rests_until

@@ -1,8 +1,8 @@
 """Writes the mail of a member: its subject, its text and the headers by which a mail program offers
 to unsubscribe with one click (RFC 8058). Pure.
 
-Texts of people are in it. Headers are encoded here, character by character: a library would first
-decode an encoded word in a name, whose text could then add header lines.
+The mail contains texts that people wrote. Headers are encoded here, character by character: a
+library would first decode an encoded word in a name, whose text could then add header lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.platform.money import usd
 _SUBJECT_MOST: Final = 150
 SETTINGS: Final = "/settings/notices"
 _ADDRESS: Final = re.compile(r"[^\s\x00-\x20\x7f()<>\[\],;:\\\"@]+@[^\s\x00-\x20\x7f()<>,;\\\"@]+")
-# An encoded word begins so.
+# The beginning of an encoded word.
 _ENCODED: Final = "=?"
 # Characters that some program may read as the end of a line, and others without a glyph.
 _BREAKS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -100,14 +100,14 @@ def _encoded(header: str, text: str) -> str:
 
 
 def _body(letter: Letter) -> bytes:
-    """Return the text, with the headers that say how it is written."""
+    """Return the text, with the headers of its encoding."""
     body = EmailMessage(policy=SMTP.clone(cte_type="7bit"))
     body.set_content(_text(letter))
     return body.as_bytes()
 
 
 def _subject(letter: Letter) -> str:
-    """Return the one sentence, or how many there are."""
+    """Return the only sentence, or the number of sentences."""
     lines = letter.lines
     said = lines[0].sentence if len(lines) == 1 else f"{len(lines)} things to know"
     return _one_line(f"{_one_line(letter.shop)}: {said}")[:_SUBJECT_MOST]

@@ -1,5 +1,5 @@
-"""Describes streams of `platform/work/runner.py` whose one piece is their mark: it is due at the
-time of the next work, and the work itself is in tables of its own.
+"""Describes streams of `platform/work/runner.py` whose only piece of work is their mark: the mark
+is due at the time of the next work, and separate tables hold the work itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def _give_up(
     code: str | None,
     why: str,
 ) -> None:
-    """Leave the stream alone for a while: its work stays in its tables."""
+    """Pause the stream for a while: its work stays in its tables."""
     async with work.database.tenant(due.seller_id) as session:
         if await hold_mark(session, due.seller_id, due.stream):
             await leave_mark(session, due.seller_id, due.stream, clock.now() + _LEFT_ALONE)

@@ -67,7 +67,9 @@ class Notice(Base):
 
 
 class NoticeLook(Base):
-    """When the seller's conditions were compared last, and the newest order that was seen then."""
+    """The time of the last comparison of the seller's conditions, and the newest order at that
+    time.
+    """
 
     __tablename__ = "notice_look"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -88,9 +90,9 @@ class NoticeReader(Base):
 
 
 class NoticeMail(Base):
-    """A notice for a member. `letter` is the Message-ID of the mail that it was put into: sent
-    again after a kill, that mail keeps it. `sent_to` is an address that the member had before: that
-    mail goes there, whatever the member chose.
+    """A notice for a member. `letter` is the Message-ID of the mail that it was put into: a mail
+    that is sent again after a kill keeps its Message-ID. `sent_to` is an address that the member
+    had before: that mail goes there, whatever the member chose.
     """
 
     __tablename__ = "notice_mail"
@@ -134,7 +136,8 @@ class Webhook(Base):
     former_until: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment)
     off_at: Mapped[datetime | None] = mapped_column(Moment)
-    # Why it was switched off: gone, failing, or by an owner.
+    # The reason why the webhook is off: its receiver is gone or failing, or an owner switched it
+    # off.
     off_why: Mapped[str | None] = mapped_column(Text)
     last_sent_at: Mapped[datetime | None] = mapped_column(Moment)
     # How often its receiver has failed since it took a message, and until when it is left alone.
@@ -144,7 +147,7 @@ class Webhook(Base):
 
 class WebhookDelivery(Base):
     """A message for a webhook; each try sends the same bytes with the same `message_id`. `error` is
-    our own sentence about the last try, and `answer` the status that came.
+    our own sentence about the last try, and `answer` is the receiver's status code.
     """
 
     __tablename__ = "webhook_delivery"

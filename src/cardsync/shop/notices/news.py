@@ -1,5 +1,5 @@
 """Compares the present conditions of a shop with the reported ones: each condition is reported once
-while it lasts, once more when it becomes worse, and again only after it was gone. Pure.
+while it lasts, once more when it becomes worse, and again only after it has ended. Pure.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class News(NamedTuple):
 
 def of_conditions(conditions: Iterable[Condition]) -> list[NewsItem]:
     """Return the items to report of Today's conditions. New orders are events: orders wait in
-    most shops at all times, and their condition begins with a deadline that is near.
+    most shops at all times, and their condition begins only when a deadline is near.
     """
     return [
         NewsItem(

@@ -1,4 +1,4 @@
-"""Says when something is sent again, and when a day's mail is due. Pure.
+"""Computes the times of retries and of a day's mail. Pure.
 
 The pauses are those that the Standard Webhooks specification proposes; the last try is three days
 after the first.
@@ -22,7 +22,7 @@ _PAUSES: Final = (
     timedelta(hours=14),
     timedelta(hours=20),
 )
-# Time within which a receiver that works again gets the waiting notices.
+# The longest time until a receiver that works again gets the waiting notices.
 _LONGEST_REST: Final = timedelta(hours=1)
 # Retries are spread: deliveries that failed together are not sent together again.
 _SPREAD: Final = 0.1
@@ -35,7 +35,7 @@ def next_try(
     now: datetime,
     name: str,
 ) -> datetime | None:
-    """Return the time of the next try after `tries` failures, or None if the sending is given up.
+    """Return the time of the next try after `tries` failures, or None to give up.
     `name` spreads the times: the same one gives the same time.
     """
     end = first_at + THREE_DAYS
@@ -53,7 +53,7 @@ def rest(failures: int) -> timedelta:
 
 
 def _part(text: str) -> float:
-    """Return a number from 0 to 1 that follows from a text."""
+    """Return a number from 0 to 1 that depends only on a text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 

@@ -1,4 +1,4 @@
-"""Reads what has happened in a shop since the last look: new orders, ends of syncs, and rejected
+"""Reads what has happened in a shop since the last check: new orders, ends of syncs, and rejected
 uploads.
 """
 
@@ -90,7 +90,7 @@ async def events_since(
     seller_id: int,
     since: datetime,
 ) -> list[NewsItem]:
-    """Return the ends of syncs and uploads from then on, the oldest first."""
+    """Return the ends of syncs and uploads since a moment, the oldest first."""
     values = {"seller": seller_id, "since": since, "most": _MOST}
     cycles = (await session.execute(text(_CYCLES), values)).all()
     uploads = (await session.execute(text(_UPLOADS), values)).all()

@@ -11,7 +11,7 @@ from cardsync.shop.today.shop_facts import Kind
 
 Way = Literal["at_once", "daily", "never"]
 WAYS: Final[tuple[Way, ...]] = get_args(Way)
-# Events are over as they begin; conditions last.
+# Events end as they begin; conditions last.
 Event = Literal["orders_new", "sync_done", "sync_failed", "upload_rejected", "webhook_disabled"]
 EVENTS: Final[tuple[Event, ...]] = get_args(Event)
 # The message by which an owner tries a webhook; nobody subscribes to it.
@@ -92,7 +92,7 @@ def way_of(
     role: str,
     chosen: dict[str, str],
 ) -> Way:
-    """Return the way in which a member gets a kind; never where the role may not."""
+    """Return the way in which a member gets a kind; "never" if the role may not get it."""
     each = kinds_for(role).get(kind)
     if each is None:
         return "never"

@@ -83,7 +83,7 @@ async def tell_at(
     now: datetime,
 ) -> None:
     """Write an event for one member, which is mailed immediately to the member's address, whatever
-    the member chose; do nothing where no mail is sent.
+    the member chose; do nothing if this installation sends no mail.
     """
     if not settings.sends_mail:
         return

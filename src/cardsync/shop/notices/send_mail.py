@@ -1,8 +1,8 @@
-"""Sends mail: all that is due for a member in one letter, and no letter without anything to say.
+"""Sends mail: one letter has all due notices of a member, and an empty letter is not sent.
 
-Notices are claimed by setting their next try, as if this one failed. A letter that is sent again
-after a kill has the same notices and the same Message-ID, by which mail programs know it. A
-member's role and choices count at the moment of sending.
+A worker claims notices by setting the time of their next try, as if this try failed. A letter that
+is sent again after a kill has the same notices and the same Message-ID, by which mail programs know
+it. A member's role and choices count at the moment of sending.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ async def write(
     claimed: Claimed,
     now: datetime,
 ) -> Letter | None:
-    """Return the letter, or None where nothing in it is for this member any more."""
+    """Return the letter, or None if the member may get none of its notices any more."""
     settings = work.settings
     brought = await _brought(work, claimed.seller_id)
     async with work.database.tenant(claimed.seller_id) as session:
@@ -228,7 +228,7 @@ async def send_one(work: Work, claimed: Claimed) -> None:
             settings = work.settings
             await hand_over(settings.mail_url or "", mail_of(letter), settings.mail_seconds)
     except (Undeliverable, ValueError) as e:
-        # No mail can be written to an address that is none.
+        # No mail can be written to an invalid address.
         SENT.labels("mail", "refused").inc()
         bound.warning("mail_refused", reason=type(e).__name__)
         await _settle(work, claimed, "failed")

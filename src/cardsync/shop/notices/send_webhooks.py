@@ -1,9 +1,10 @@
-"""Sends webhooks: each waiting delivery is posted, signed, until its receiver takes it.
+"""Sends webhooks: each waiting delivery is signed and posted until its receiver accepts it.
 
-A delivery is claimed by setting its next try, as if this one failed; only its end clears that. So
-two workers send it once, and one that is killed lets it be sent again, with the same id. A turn
-sends to all receivers of a shop at once, so that one that hangs holds up no other. One that fails
-is left alone, longer each time.
+A worker claims a delivery by setting the time of its next try, as if this try failed; only the
+delivery's end clears that time. So two workers send a delivery once, and after a worker is killed,
+its delivery is sent again with the same id. A turn sends to all receivers of a shop at once, so
+that a receiver that hangs delays no other. A receiver that fails gets nothing for a while, longer
+after each failure.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer's status, or why there was none."""
+    """The answer's status, or the reason why there was no answer."""
 
     status: int | None
     error: str | None = None
@@ -144,7 +145,7 @@ def _claimed(
 
 
 async def send(settings: Settings, claimed: Claimed) -> Outcome:
-    """Post a delivery once. A redirect is not followed: it is no answer."""
+    """Post a delivery once. A redirect is not followed, and does not count as an answer."""
     try:
         valid = [unsealed(settings, claimed.seller_id, kept) for kept in claimed.secrets]
     except Unsealed:

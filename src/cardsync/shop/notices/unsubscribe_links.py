@@ -1,5 +1,5 @@
-"""Signs the link by which a member gets no more mail: it opens nothing else, needs no session and
-does not end.
+"""Signs the link by which a member gets no more mail: the link opens nothing else, needs no session
+and does not expire.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def unsubscribe_url(settings: Settings, who: Unsubscriber) -> str:
 
 
 def read_token(settings: Settings, token: str) -> Unsubscriber | None:
-    """Return whose link it is; None for a text that is none of ours."""
+    """Return the member of the link; None for a text that this server has not signed."""
     found = _FORM.fullmatch(token)
     if found is None:
         return None

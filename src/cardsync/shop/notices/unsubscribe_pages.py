@@ -1,5 +1,5 @@
 """The page behind the link of every mail: a button that stops all mail, and the one click of a mail
-program (RFC 8058), which sends no session, no token and no Origin of ours.
+program (RFC 8058), which sends no session, no token and no Origin header of this server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def unsubscribe(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Stop the mail; the body says no more than the link does."""
+    """Stop the mail; the request's body adds nothing to the link."""
     who, shop = await _of(token, database, settings)
     async with database.tenant(who.seller_id) as session:
         await choices.stop_mail(session, who, clock.now())

@@ -1,6 +1,6 @@
 """Signs webhooks as the Standard Webhooks specification says, and makes and seals their secrets.
 
-A secret is stored sealed: the database alone cannot sign. The key follows from the
+A secret is stored sealed: the database alone cannot sign. The key is derived from the
 installation's secret (`platform/secret.py`).
 """
 

@@ -126,7 +126,9 @@ async def rotate(
     webhook_id: int,
     now: datetime,
 ) -> Made:
-    """Make a new secret; the one before signs, too, for a day. Raises OwnerRequired, NotFound."""
+    """Make a new secret; the previous secret signs, too, for one day. Raises OwnerRequired,
+    NotFound.
+    """
     row = await _own(session, caller, webhook_id)
     secret = new_secret()
     try:
