@@ -42,7 +42,7 @@ class ChangedMeanwhile(Exception):
 
 
 class Unreadable(Exception):
-    """Nothing was written; `problems` maps a field to the format that it accepts."""
+    """Nothing was written; `problems` has by field the accepted form."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("settings could not be read")

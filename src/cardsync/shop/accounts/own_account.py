@@ -32,7 +32,7 @@ Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOS
 
 
 class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set. A new address or password requires `current_password`."""
+    """The fields to set. A new address or password wants `current_password`."""
 
     name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
     """The member's name"""

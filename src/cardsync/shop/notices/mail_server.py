@@ -31,7 +31,7 @@ _OF_SIGN_IN: Final = frozenset({530, 534, 535, 538})
 
 
 class NotSent(Exception):
-    """The server is unavailable or refused temporarily: the mail may be sent later."""
+    """The server is away or refused for now: the mail may be sent later."""
 
 
 class Undeliverable(Exception):

@@ -1,4 +1,4 @@
-"""Makes a member an operator of the installation, or takes that back, from the next request on."""
+"""Makes a member an operator of the installation, or ends that role, from the next request on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def add(session: AsyncSession, email: str, now: datetime) -> int:
 
 
 async def remove(session: AsyncSession, email: str) -> int:
-    """Take a member's operatorship back. Raises CommandError."""
+    """End a member's role as operator. Raises CommandError."""
     member_id: int | None = await session.scalar(
         text("""
             DELETE FROM installation_operator USING member m

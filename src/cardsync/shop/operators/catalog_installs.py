@@ -1,7 +1,8 @@
 """Shows the catalogs of the installation, with the listings of the caller's own shop by game, and
 lets a worker install or renew one, or load one from a file.
 
-That is for operators; and for the owner of the only shop there is, who has no operator to ask.
+Operators may do that, and so may the owner of the installation's only shop, who has no operator to
+ask.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store, spool_body
 
-# So few characters that the name is a name of a file, whatever they are.
+# The name's maximum characters, which keep it a valid file name even if each takes several bytes.
 _NAME_MOST: Final = 60
 _FILE: Final = re.compile(r".\.(json|csv)(\.gz|\.xz)?$", re.IGNORECASE)
 _ONE_SHOP: Final = f"SELECT {install_state.ONE_SHOP}"
@@ -69,7 +70,7 @@ class CatalogsShown(msgspec.Struct):
 
 
 async def may_install(session: AsyncSession, caller: Caller) -> bool:
-    """Return whether the caller decides about catalogs."""
+    """Return whether the caller may decide about catalogs."""
     if caller.identity.operator:
         return True
     is_owner = caller.identity.credential == "session" and caller.role == "owner"
@@ -114,8 +115,8 @@ async def change_updates(
     nightly: bool | None = None,
     tells: bool | None = None,
 ) -> bool:
-    """Choose when catalogs are updated, and whether an old one is told; None leaves it as it is.
-    Return whether something changed. Raises OperatorRequired.
+    """Choose when catalogs are updated, and whether an old catalog is reported; None leaves a value
+    unchanged. Return whether something changed. Raises OperatorRequired.
     """
     await need_installer(session, caller)
     was = await updates_of(session, settings)
@@ -170,7 +171,7 @@ async def ask_for(
 async def ask_to_go_back(
     session: AsyncSession, caller: Caller, game: str, source: str | None, now: datetime
 ) -> bool:
-    """Request the earlier version of a catalog from the workers; False where it is requested
+    """Request the earlier version of a catalog from the workers; return False if it is requested
     already, or an install is running. Raises OperatorRequired, InvalidPayload.
     """
     await need_installer(session, caller)
@@ -189,7 +190,7 @@ async def ask_to_go_back(
 async def add_file(
     database: Database, caller: Caller, store: Store, name: str, body: AsyncIterable[bytes]
 ) -> None:
-    """Take a catalog's file, which a worker checks and loads. Raises OperatorRequired,
+    """Store a catalog's file, which a worker checks and loads. Raises OperatorRequired,
     InvalidPayload, PayloadTooLarge.
     """
     async with database.tenant(caller.seller_id) as session:
@@ -209,7 +210,7 @@ async def add_file(
 
 
 def _file_name(given: str) -> str:
-    """Return a name that a file may have here. Raises InvalidPayload."""
+    """Return a valid name for the uploaded file. Raises InvalidPayload."""
     name = re.split(r"[/\\]", given)[-1]
     name = "".join(letter for letter in name if letter.isprintable())[-_NAME_MOST:].lstrip(". ")
     if not _FILE.search(name):
@@ -238,7 +239,9 @@ class NoCatalog(msgspec.Struct):
 async def without_catalog(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> NoCatalog | None:
-    """Return the games of the caller's shop that no catalog describes; None where each has one."""
+    """Return the games of the caller's shop that no catalog describes; None if each game has a
+    catalog.
+    """
     kept = {one.game: one for one in await listed(session, caller)}
     days = (await updates_of(session, settings)).days
     missing = [

@@ -1,7 +1,7 @@
 """Reads the state of the installation for its operators: product lines, queues with their age, slow
 statements, releases of the agent, and imports of the catalog.
 
-It shows no seller's row, and statements without their values.
+It shows no rows of sellers, and shows statements without their values.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _IMPORTS: Final = """
     SELECT source, rows, added, changed, vanished, skipped, finished_at FROM catalog_import
      ORDER BY id DESC LIMIT :most
 """
-# A text, a dollar-quoted text, or a number that is no part of a name.
+# A string literal, a dollar-quoted string, or a number that is not part of a name.
 _VALUE: Final = re.compile(
     r"[eE]?'(?:[^'\\]|''|\\.)*'?|\$(\w*)\$.*?(?:\$\1\$|$)|(?<![\w:$])-?\d+(?:\.\d+)?", re.DOTALL
 )

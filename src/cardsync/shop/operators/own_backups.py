@@ -1,5 +1,5 @@
-"""Shows the installation's backups to who decides about them, and asks for one: operators, and the
-owner of the only shop there is.
+"""Shows the installation's backups, and requests a backup, for operators and for the owner of the
+installation's only shop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BackupsShown(msgspec.Struct):
 async def shown(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> BackupsShown | None:
-    """Return the state; None where it is not the caller's to decide."""
+    """Return the state; None if the caller may not decide about backups."""
     if not await may_install(session, caller):
         return None
     state = requested_backup.read(settings.data_dir)
@@ -42,7 +42,7 @@ async def shown(
 async def ask(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> BackupsShown:
-    """Ask for a backup now. Raises OperatorRequired, NotFound."""
+    """Request a backup now. Raises OperatorRequired, NotFound."""
     await need_installer(session, caller)
     if requested_backup.ask(settings.data_dir):
         note(session, caller, "operator.backup_asked", "backup requested", now)

@@ -1,8 +1,9 @@
-"""Finds the sellers of the installation for its operators: names, plans and switches, and never a
-card, an order or a buyer.
+"""Finds the sellers of the installation for its operators: their names, plans and switches, but no
+cards, orders or buyers.
 
-Accounts are under row-level security, so each is read in its own seller's scope; a page of them is
-few. A change is noted in the feed of the seller whose account it is, and in the operator's own.
+Accounts are under row-level security, so each account is read in its own seller's scope; a page has
+few accounts. A change is noted in the feed of the seller whose account it is, and in the operator's
+own.
 """
 
 from __future__ import annotations

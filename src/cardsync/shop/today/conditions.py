@@ -1,8 +1,8 @@
 """Finds the conditions that make up a shop's work list, the most urgent first. Pure.
 
-A condition lasts as long as its facts do, and there is one of each kind (of tasks and rules one for
-each kind of task and for each finding). It begins at `since`, as far as that is known, and ends by
-itself.
+A condition lasts as long as its facts do. Each kind has at most one condition, except tasks (one
+per kind of task) and rules (one per finding). A condition begins at `since`, if that is known, and
+ends by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SOON: Final = timedelta(days=1)
 UNANSWERED: Final = timedelta(hours=1)
 _SATURDAY: Final = 5
 _LATE: Final = "The oldest is past its shipping deadline."
-# The pages that do the next steps, where a capability may still bring one of its own.
+# The pages of the next steps; a capability may provide a page of its own instead.
 PRICE_FILE: Final = "/sync/prices"
 TO_SHIP: Final = "/orders?state=to_ship&pull_session=pulled"
 MISSING: Final = "/pulls#missing"
@@ -60,7 +60,7 @@ def _urgency(one: Condition) -> tuple[bool, bool, float, int, Decimal, str, str]
 
 
 def _by(deadline: datetime | None, now: datetime) -> Severity:
-    """Return how urgent it is to ship by a deadline."""
+    """Return the urgency of shipping by a deadline."""
     if deadline is None or deadline > now + SOON:
         return "info"
     return "bad" if deadline <= now else "warn"
@@ -77,7 +77,7 @@ def ship_by(placed_at: datetime, days: int) -> datetime:
 
 def same_days_before(today: date) -> tuple[date, date]:
     """Return the first day of the month before, and the day in it that has today's number; the
-    last one if the month is shorter.
+    month's last day if the month is shorter.
     """
     last = today.replace(day=1) - timedelta(days=1)
     return last.replace(day=1), last.replace(day=min(today.day, last.day))

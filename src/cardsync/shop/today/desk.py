@@ -1,5 +1,5 @@
-"""Arranges Today as a desk: the work by when it is due and then by money, and the lines of the last
-thirty days. Pure.
+"""Arranges Today as a desk: the work, sorted by due time and then by money, and the lines of the
+last thirty days. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WEEK: Final = timedelta(days=7)
 
 
 class Due(NamedTuple):
-    """A group of the work; `runs` says that a deadline runs."""
+    """A group of the work; `runs` is true if a deadline is running."""
 
     title: str
     runs: bool
@@ -47,8 +47,8 @@ def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> lis
 
 
 def first_of(groups: Sequence[Due]) -> ConditionBody | None:
-    """Return the work that the page's one primary button is for: the first that a buyer waits for,
-    else the first of all.
+    """Return the work that the page's one primary button is for: the first work that a buyer waits
+    for, else the first work of all.
     """
     work = [one for group in groups for one in group.work]
     return next((one for one in work if one.kind in FOR_BUYERS), work[0] if work else None)

@@ -1,4 +1,4 @@
-"""Remembers when a member looked at Today, and finds the end of the visit before."""
+"""Stores when a member opened Today, and reads the end of the previous visit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cardsync.platform.database.session import run
 
 
 class MemberVisit(Base):
-    """A member's visits to Today: `seen_at` is the newest look, and `before_at` the last look of
-    the visit before this one; null for a first visit.
+    """A member's visits to Today: `seen_at` is the time of the newest view, and `before_at` the
+    time of the previous visit's last view; null for a first visit.
     """
 
     __tablename__ = "member_visit"
@@ -26,9 +26,9 @@ class MemberVisit(Base):
     before_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-# Pause after which another look begins a new visit.
+# Pause after which another view begins a new visit.
 PAUSE: Final = timedelta(minutes=30)
-# Least time between two writes of a look.
+# Least time between two stored views.
 _WRITTEN: Final = timedelta(minutes=1)
 _LOOK: Final = """
     INSERT INTO member_visit AS v (seller_id, member_id, seen_at)
@@ -42,8 +42,8 @@ _LOOK: Final = """
 async def look(
     session: AsyncSession, caller: Caller, now: datetime, *, counts: bool = True
 ) -> datetime | None:
-    """Return when the member's last visit ended, None in the first one; unless `counts` is false,
-    this look is part of a visit.
+    """Return when the member's previous visit ended, or None in the first visit; unless `counts` is
+    false, store this view as part of a visit.
     """
     if caller.member_id is None:
         return None

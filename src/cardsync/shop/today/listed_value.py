@@ -1,6 +1,6 @@
 """Sums the listed value of the product lines for every day.
 
-On a day on which a line has no row it has the value of its last one.
+On a day without a row, a product line has the value of its last row.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def read_listed_value(
 
 
 def _by_day(since: date, rows: Iterable[Sequence[Any]]) -> list[ListedDay]:
-    """`rows` come by day. Days on which no line was seen are left out."""
+    """`rows` come by day. Days before the earliest row are left out."""
     newest: dict[str, list[Any]] = {}
     days: dict[date, ListedDay] = {}
     for day, line, *figures in rows:

@@ -68,7 +68,7 @@ _TO_SHIP = f"""
     SELECT count(*), sum(orders.total_amt), count(*) FILTER (WHERE {PULLED})
       FROM orders WHERE orders.seller_id = :seller AND {UNSHIPPED}
 """
-# The pulled orders of the open pull are still its work.
+# The pulled orders of the open pull still belong to that pull's work.
 _READY = f"""
     SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
      WHERE orders.seller_id = :seller AND {READY} AND NOT {IN_OPEN_SESSION}
@@ -80,7 +80,7 @@ _MISSING = f"""
       JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
      WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled' AND {UNSHIPPED}
 """
-# Orders are left that are not pulled, still have to be shipped and are not marked as shipped.
+# Remaining orders are not pulled, still have to be shipped and are not marked as shipped.
 _UNSHIPPED = f"orders.shipped_marked_at IS NULL AND {TO_SHIP}"
 _LEFT = f"p.pulled_at IS NULL AND {_UNSHIPPED}"
 _PULL = f"""
@@ -154,7 +154,7 @@ _BACKUPS = f"""
      WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
                     WHERE m.seller_id = :seller)
 """
-# And of its catalogs, which the owner of the only shop decides about, too.
+# Operators see the state of the catalogs, too, and so does the owner of the only shop.
 _CATALOGS = f"""
     SELECT installed.* FROM ({INSTALLED}) installed
      WHERE (EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
@@ -396,7 +396,7 @@ def _waits_for_approval(caller: Caller, now: datetime) -> bool:
 
 
 async def _broken(session: AsyncSession, caller: Caller) -> tuple[str, ...]:
-    """Return the names of the live rules that cannot do all that they say."""
+    """Return the names of the live rules that have warnings."""
     live = (PricingRule.state == "published") & PricingRule.enabled
     rows = (
         await session.scalars(

@@ -47,8 +47,8 @@ Kind = Literal[
 
 
 class Pending(NamedTuple):
-    """A number of things: since when there are any, their worth, and the time by which somebody has
-    to act.
+    """A count of things, with the time since when there are any, their worth, and the deadline to
+    act.
     """
 
     number: int
@@ -66,7 +66,7 @@ class FailedTask(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """The open pull; `left` are its orders that are still to be pulled and shipped."""
+    """The open pull; `left` are the pull's orders that are still to be pulled and shipped."""
 
     id: int
     orders: int
@@ -75,7 +75,7 @@ class Pull(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An upload or a pricing run that waits for the owner's word."""
+    """An upload or a pricing run that waits for the owner's decision."""
 
     id: int
     since: datetime | None
@@ -94,7 +94,8 @@ class Facts:
     upload_in_review: Waiting | None = None
     run_in_review: Waiting | None = None
     held: Pending = NONE
-    # Prices that wait for the owner's word, and recommended ones with what they may bring.
+    # Prices that wait for the owner's approval, and suggested prices with the money that they may
+    # earn.
     reviews: Pending = NONE
     recommended: Pending = NONE
     price_file: Pending | None = None
@@ -108,7 +109,7 @@ class Facts:
     # Offers that wait for the shop, and those whose days are almost over.
     offers: Pending = NONE
     offers_expiring: Pending = NONE
-    # The only plan that waits, if it is one.
+    # The waiting plan, if only one waits.
     plan_id: int | None = None
     broken_rules: tuple[str, ...] = ()
     idle_rules: tuple[str, ...] = ()
@@ -121,7 +122,7 @@ class Facts:
     pauses: tuple[Kind, ...] = ()
     # No upload and no agent has come yet.
     fresh: bool = False
-    # Since when, and by when, if the account is to be deleted.
+    # The time of the request and the time of the removal, if the account will be deleted.
     deletion: tuple[datetime, datetime] | None = None
     # A sentence where the shop runs the installation and its backups are not as they should be.
     backup: str | None = None
@@ -131,8 +132,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`title` says what waits and `detail` why; `label` and `path` are the next step. Staff may not
-    do that of an owner's condition. `variant` keeps apart conditions of one kind that hold at once.
+    """`title` names the waiting work and `detail` the reason; `label` and `path` are the next step.
+    Staff may not do the next step of an owner's condition. `variant` distinguishes conditions of
+    one kind that hold at the same time.
     """
 
     kind: Kind

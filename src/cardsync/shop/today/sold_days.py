@@ -28,7 +28,9 @@ class Sold(NamedTuple):
 
 
 def sum_sales(sold: Sequence[Sold], today: date) -> SalesBody:
-    """Sum up the days of both months; a day without an order after the first one has none."""
+    """Sum up the days of both months; a day without an order after the first order counts zero
+    orders.
+    """
     before_from, before_to = rules.same_days_before(today)
     by_day = {one.day: one for one in sold}
     begin = today - timedelta(days=DAYS - 1)

@@ -36,7 +36,8 @@ _CYCLE: Final = """
        AND (CAST(:cycle AS bigint) IS NULL OR c.id = :cycle)
      ORDER BY c.id DESC LIMIT 1
 """
-# An event that names no known cycle, as one of a task after it, is of the last one that began.
+# An event without a known cycle, such as an event of a later task, belongs to the last cycle that
+# began.
 EVENTS: Final = """
     SELECT e.outcome, e.row_count, e.moved, e.brought, e.rejected FROM repricing_event e
      WHERE e.seller_id = :seller
@@ -137,8 +138,8 @@ async def sync_result(
 
 
 async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
-    """Return the last sync's result in short; None before the first, and for callers who may not
-    see revenue.
+    """Return the last sync's result in short; None before the first sync, and for callers who may
+    not see revenue.
     """
     if not caller.sees_revenue:
         return None
@@ -152,7 +153,7 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
 
 
 class PriceFile(NamedTuple):
-    """A file of prices that the sync app sent, or could not: `worth` is its change of the listed
+    """A price file that the sync app sent or failed to send: `worth` is its change of the listed
     value, `refused` the number of its refused prices.
     """
 
@@ -167,7 +168,7 @@ class PriceFile(NamedTuple):
 
 
 async def price_files(reading: Reading, caller: Caller, most: int) -> list[PriceFile]:
-    """Return the last files of prices, the newest first. Raises OwnerRequired."""
+    """Return the last price files, the newest first. Raises OwnerRequired."""
     caller.must_see_revenue()
     found = await reading.rows(_FILES, {"seller": caller.seller_id, "most": most})
     files = []

@@ -1,7 +1,7 @@
 """Counts the work that waits for the people of a shop, for the frame of every page.
 
 One message reads all of it, and each process keeps the counts of a seller for a few seconds: a
-person who opens page after page asks the database once.
+person who opens several pages quickly causes one read of the database.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.sales.orders.returned_copies import NUMBERS
 from cardsync.shop.waiting.all_waiting import COUNTS, values_of
 
 KEPT_FOR: Final = timedelta(seconds=5)
-# The most sellers that a process remembers; beyond it, it forgets all.
+# The most sellers that a process remembers; beyond that number, it forgets all of them.
 _SELLERS: Final = 5_000
 _COUNTS: Final = f"""
     SELECT (SELECT count(*) FROM orders WHERE orders.seller_id = :seller AND {PULLABLE}),
@@ -60,12 +60,16 @@ class KeptCounts:
         return counts
 
     def last(self, seller_id: int) -> WaitingCounts:
-        """Return the counts of the seller's last page, without a read; zeros if there was none."""
+        """Return the counts of the seller's last page, without a read; zeros if the seller has
+        opened no page yet.
+        """
         kept = self._kept.get(seller_id)
         return kept[1] if kept is not None else WaitingCounts()
 
     def forget(self, seller_id: int) -> None:
-        """Read a seller's counts anew with the next page: a form has changed something."""
+        """Drop a seller's cached counts after a form has changed something, so that the next page
+        reads them again.
+        """
         if seller_id in self._kept:
             self._kept[seller_id] = (datetime.min.replace(tzinfo=UTC), self._kept[seller_id][1])
 
@@ -73,7 +77,7 @@ class KeptCounts:
         async with self._database.readings.of(seller_id, self._seconds) as reading:
             to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": seller_id})
             values = {
-                # Whoever shows the count of the runs knows whether Review Mode hides it.
+                # The code that shows the count of runs decides whether Review Mode hides it.
                 **values_of(seller_id, now, full=True),
                 "to_ship_statuses": [status for (status,) in to_ship],
             }

@@ -1,4 +1,4 @@
-"""Puts together Today's one answer: the work list, the state of the sync, and the shop's
+"""Builds the whole answer of Today: the work list, the state of the sync, and the shop's
 figures.
 """
 

@@ -1,5 +1,6 @@
-"""Reads all that waits for the owner's word: uploads and pricing runs in review, plans, prices
-beyond the limits and suggestions. Each is a row of one shape, whichever table keeps it (ADR 0046).
+"""Reads everything that waits for the owner's decision: uploads and pricing runs in review, plans,
+prices beyond the limits and suggestions. Each is read as a row of the same shape, whichever table
+stores it (ADR 0046).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _PROPOSED: Final = """
       FROM proposal
      WHERE seller_id = :seller AND family = '{family}' AND state = 'pending' AND expires_at > :now
 """
-# A review's worth is a whole number of ten-thousandths, up or down alike.
+# A review's worth is a whole number of ten-thousandths, for raised and lowered prices alike.
 _REVIEWS: Final = _PROPOSED.format(
     family="review",
     what="'price', marketplace_id, revision, NULL, created_at, 1, worth / 10000.0",
@@ -84,12 +85,14 @@ SUMS: Final = _of_each(
          FROM {part} HAVING count(*) > 0"""
 )
 """How many of each kind wait, since when, for how much money and until when."""
-# The widest first: what holds the whole shop, then the plans, then the prices by their money.
+# Sort by reach: first decisions that stop the whole shop, then plans, then prices by their money.
 _PAGE: Final = queries_of(__package__)["page"].format(waits=_WAITS)
 
 
 class Waits(NamedTuple):
-    """A thing that waits, as the caller sees it: `revision` is that of its newest content."""
+    """A waiting decision, as the caller sees it: `revision` is the revision of its newest
+    content.
+    """
 
     kind: Kind
     id: int
@@ -111,7 +114,7 @@ class Waits(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Return the path of the page that shows it."""
+        """Return the path of the page that shows the waiting decision."""
         if self.kind in _PAGES:
             return f"{_PAGES[self.kind]}/{self.id}"
         return "/pricing/reviews" if self.kind == "price" else "/recommendations"
@@ -153,8 +156,8 @@ async def _read(
 async def page_of(
     session: AsyncSession, caller: Caller, kind: Kind | None, paging: Paging, now: datetime
 ) -> tuple[Numbered[Waits], dict[Kind, int]]:
-    """Return a page of all that waits, or of one kind, and the numbers of each kind. Raises
-    OwnerRequired.
+    """Return a page of waiting decisions, of all kinds or of one, and the number of each kind.
+    Raises OwnerRequired.
     """
     caller.must_be_owner()
     found = await session.execute(text(COUNTS), _values(caller, now))
@@ -167,7 +170,7 @@ async def page_of(
 async def one_of(
     session: AsyncSession, caller: Caller, kind: Kind, id: int, now: datetime
 ) -> Waits | None:
-    """Return the thing if it still waits."""
+    """Return the waiting decision if it still waits."""
     found = await _read(session, caller, (kind,), now, Paging(1, 1), id)
     return found[0] if found else None
 

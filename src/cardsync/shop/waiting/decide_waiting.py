@@ -1,7 +1,8 @@
-"""Approves, declines or snoozes whatever waits, of the revision that the caller saw.
+"""Approves, declines or snoozes a waiting decision, in the revision that the caller saw.
 
 The seller's state row is locked first, so of many callers at once exactly one decides, and the
-others get a conflict. What a decision does is of its kind; old routes of the kinds do the same.
+others get a conflict. The effect of a decision depends on its kind; the older routes of the kinds
+have the same effect.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _KEPT: Final[Mapping[Kind, str]] = {
 
 
 class DecidedWaiting(NamedTuple):
-    """`run_id` is the pricing run of approved prices. A plan that drifted waits on, as `waits`."""
+    """`run_id` is the pricing run of approved prices. A plan that drifted keeps waiting, and is
+    returned as `waits`.
+    """
 
     answer: Answer
     run_id: int | None = None
@@ -109,7 +112,7 @@ async def _suggestion(writer: Writer, one: Waits, answer: Answer) -> int | None:
         return None
     done = await suggestions.accept(writer, one.id, seen)
     if done is None or done.status == "preview_queued":
-        # The new revision stays though the request is refused.
+        # Commit the new revision although the request is refused.
         await session.commit()
         raise MarketEvidenceChanged
     return done.run_id
