@@ -151,8 +151,8 @@ async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | 
 
 
 def _typed_lines(form: Form, lines: Sequence[OfferLine]) -> dict[int, OfferWant | None]:
-    """Return the lines from the form; a line without copies is removed. Where only one of two
-    prices was typed, the other stays. Raises InvalidPayload.
+    """Return the lines from the form; a line without copies is removed. If only one of two prices
+    was typed, the other price stays. Raises InvalidPayload.
     """
     changed: dict[int, OfferWant | None] = {}
     for line in lines:

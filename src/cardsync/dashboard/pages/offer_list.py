@@ -1,4 +1,4 @@
-"""The page of offers by their state, and the desk where a new one is begun: a customer's cards are
+"""The page of offers by their state, and the desk where a new offer begins: a customer's cards are
 found by number and name, as on *Add cards*.
 """
 

@@ -1,4 +1,4 @@
-"""Finds the cards that a page offers to choose from, by a search as on the page of cards."""
+"""Finds the cards to choose from on a page, by the same search as on the page of cards."""
 
 from __future__ import annotations
 

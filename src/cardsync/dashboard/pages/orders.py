@@ -120,7 +120,9 @@ async def _peek(request: PageRequest, caller: Caller) -> dict[str, Any]:
 
 
 class Deadline(NamedTuple):
-    """By when an order has to leave; `runs` says that this is today, or was before."""
+    """The deadline by which an order has to be shipped; `runs` is true if the deadline is today or
+    has passed.
+    """
 
     day: date
     runs: bool
@@ -163,7 +165,7 @@ def _filters(wanted: OrderFilter) -> dict[str, Any]:
 
 
 def _falls(wanted: OrderFilter) -> str:
-    """Return the direction that the address need not name. Pure."""
+    """Return the default direction of a sort, which the address omits. Pure."""
     return "asc" if wanted.state == "to_ship" and wanted.sort == "date" else "desc"
 
 

@@ -102,7 +102,7 @@ async def _current(
 
 
 def _number(given: str) -> int:
-    """Read the number of copies in a form; 0 where it has none. Raises InvalidPayload."""
+    """Read the number of copies in a form; 0 if it has none. Raises InvalidPayload."""
     number = whole(given or "1", 10_000, least=1)
     if number is None:
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
@@ -157,7 +157,7 @@ async def worker() -> Response[str]:
     headers = {
         "Cache-Control": "no-cache",
         "Service-Worker-Allowed": "/p/",
-        # A worker fetches by the policy of its own file.
+        # A service worker fetches by the policy of its own file.
         "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
     }
     return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)

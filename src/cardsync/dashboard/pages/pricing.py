@@ -73,8 +73,8 @@ CHANGES: Final[dict[str, dict[str, Any]]] = {
 
 
 class Row(NamedTuple):
-    """A rule as the page shows it, and the orders with it earlier and later; empty where that
-    cannot be.
+    """A rule as the page shows it, and the orders of rules after a move up or down; empty if the
+    rule cannot move.
     """
 
     rule: PricingRuleShown
@@ -98,7 +98,7 @@ def show_part(
 
 
 def tabs_of(path: str, *, owner: bool) -> list[tuple[str, str]]:
-    """Return the tabs of a page; empty where it would be the only one. Pure."""
+    """Return the tabs of a page; empty if the page would be the only tab. Pure."""
     beside = next(
         group
         for group in TABS
@@ -127,7 +127,7 @@ def rows_of(
 
 
 def moved(ids: Sequence[int], place: int, to: int) -> str:
-    """Return the order in which one rule has another place. Pure."""
+    """Return the order of the rules after one rule moves. Pure."""
     order = list(ids)
     order.insert(to, order.pop(place))
     return ",".join(map(str, order))

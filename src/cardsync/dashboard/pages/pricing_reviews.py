@@ -1,5 +1,5 @@
-"""The page Reviews, all that the owner must decide: uploads, pricing runs and plans, and the prices
-that move beyond the limits, one by one or together.
+"""The page Reviews, with every decision that waits for the owner: uploads, pricing runs and plans,
+and the prices that move beyond the limits, one by one or together.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def after_fees(
     row: ProposalRow, beside: CostAndSale | None, level: FeeLevel, now: datetime
 ) -> Decimal | None:
     """Return the profit of a copy at the proposed price after the marketplace's fees and its cost;
-    None where the cost is unknown. Pure.
+    None if the cost is unknown. Pure.
     """
     if beside is None or beside.cost is None or row.proposed_price is None:
         return None

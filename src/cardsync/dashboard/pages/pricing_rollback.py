@@ -1,5 +1,5 @@
-"""The pages of rollbacks: a diff first shows the prices that one would bring back; then the member
-requests it, watches it, or cancels it before the agent has it.
+"""The pages of rollbacks: a diff first shows the prices that a rollback would restore; then the
+member requests the rollback, watches it, or cancels it before the agent has it.
 """
 
 from __future__ import annotations

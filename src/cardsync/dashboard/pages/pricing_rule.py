@@ -63,7 +63,7 @@ BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
 
 
 class Difference(NamedTuple):
-    """A field that both people changed, or that has another value by now."""
+    """A field that both people changed, or whose stored value has changed meanwhile."""
 
     name: str
     current: str
@@ -113,7 +113,7 @@ async def _stored(
 
 
 def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the face that was sent. Pure. Raises InvalidRule."""
+    """Read the submitted face of the workshop (sentence or text). Pure. Raises InvalidRule."""
     if form["face"] == "text":
         return rule_forms.read_text(form["text"])
     return rule_forms.read_form(_texts(form, form), was)
@@ -202,7 +202,7 @@ def effect_of(
     wanted: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the values, other than the draft's, of the part of the page that shows the effect; a
-    new rule has no stored one. Pure.
+    new rule has no stored version. Pure.
     """
     return {
         "meant": meant(str(wanted.get("query") or "")),

@@ -127,7 +127,9 @@ def local(moment: datetime, zone: tzinfo) -> str:
 
 
 def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
-    """Read a time, of the account's zone if it names none. Pure. Raises InvalidRule."""
+    """Read a time, in the account's time zone if the text names no zone. Pure. Raises
+    InvalidRule.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as e:
@@ -162,7 +164,7 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
 
 
 def when_of(starts: str, zone: tzinfo, now: datetime) -> str:
-    """Return the button's text, which names the promotion's start. Pure."""
+    """Return the button's text, which has the promotion's start. Pure."""
     try:
         moment = moment_of(starts, "starts", zone) if starts else now
     except errors.InvalidRule:

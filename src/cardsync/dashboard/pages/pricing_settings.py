@@ -174,7 +174,7 @@ async def save_settings(
             for name, text in mine.items()
             if e.current[name] not in (shown[name], text)
         ]
-        # A form may hold some of the fields alone.
+        # A form may have only some of the fields.
         current = {**await _current(request, caller), **e.current}
         return _shown(
             request,

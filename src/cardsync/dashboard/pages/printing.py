@@ -92,10 +92,9 @@ def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed
 
 @lru_cache(maxsize=4_096)
 def code_of(address: str) -> str:
-    """Return the QR code of an address as the source of a picture; empty for no address.
-
-    The mask is given, because trying all eight takes most of the time of a sheet, and scanners read
-    each.
+    """Return the QR code of an address as the source of a picture; empty for no address. The mask
+    is fixed, because trying all eight masks takes most of the time of a sheet, and scanners read
+    any mask.
     """
     if not address:
         return ""

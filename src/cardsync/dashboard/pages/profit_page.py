@@ -62,7 +62,7 @@ PARTS: Final = (
 
 
 class Span(NamedTuple):
-    """The days of a period, and those that it is compared with."""
+    """The days of a period, and the days of the comparison."""
 
     first: date
     last: date
@@ -71,7 +71,9 @@ class Span(NamedTuple):
 
 
 def span_shown(period: str, today: date, first: date | None, last: date | None) -> Span:
-    """Return the days of a period. Chosen dates are compared with as many days before. Pure."""
+    """Return the days of a period. Chosen dates are compared with the same number of preceding
+    days. Pure.
+    """
     if period == "this":
         return Span(today.replace(day=1), today, *same_days_before(today))
     if period == "last":

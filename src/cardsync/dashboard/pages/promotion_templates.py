@@ -10,7 +10,7 @@ FRIDAY: Final = 4
 
 
 class Start(NamedTuple):
-    """A start for a new promotion; `times` says when it is on, by the shop's clock."""
+    """A start for a new promotion; `times` is the promotion's time, by the shop's clock."""
 
     label: str
     fields: Mapping[str, str]

@@ -82,7 +82,9 @@ def _added(request: PageRequest) -> list[str]:
 async def _offered(
     database: Database, caller: Caller, typed: str, line: str | None, cart: Sequence[CartLine]
 ) -> tuple[list[BuylistRow], list[dict[str, Any]], errors.InvalidPayload | None]:
-    """Return the rows that a search finds and the priced lines of the cart, or why it has none."""
+    """Return the rows that a search finds and the priced lines of the cart, or the reason why the
+    cart has none.
+    """
     now = clock.now()
     async with database.tenant(caller.seller_id, work=Work.VISIT) as session:
         rows = await search_buylist(session, caller, typed, line, now)

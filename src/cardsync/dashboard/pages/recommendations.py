@@ -110,8 +110,8 @@ async def approve_under(request: PageRequest, caller: Caller, settings: Settings
 async def _decide(
     request: PageRequest, caller: Caller, settings: Settings, decision: Decision, *more: str
 ) -> str:
-    """Decide, and return the message for the page. Raises OwnerRequired, and the reason if the one
-    proposal that is asked for could not be decided.
+    """Decide, and return the message for the page. Raises OwnerRequired, and the reason if the only
+    requested proposal could not be decided.
     """
     caller.must_be_owner()
     answer, asked = decision

@@ -35,7 +35,7 @@ IN_BARS: Final = ("month", "week", "day")
 
 
 class Rest(NamedTuple):
-    """`known` is the sum of the games, `rest` the rest of the gross; `shared` says that an order
+    """`known` is the sum of the games, `rest` the rest of the gross; `shared` is true if an order
     counts in several games.
     """
 
@@ -45,7 +45,9 @@ class Rest(NamedTuple):
 
 
 def rest_of(summary: SalesSummary) -> Rest | None:
-    """Return how the sums of the games relate to the total; None if none is known. Pure."""
+    """Return how the sums of the games relate to the total; None if no game's sum is known.
+    Pure.
+    """
     amounts = [Decimal(game.gross) for game in summary.games if game.gross is not None]
     if not amounts or summary.total is None:
         return None

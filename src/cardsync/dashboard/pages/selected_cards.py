@@ -48,7 +48,7 @@ def selected(form: Form) -> Selection:
 
 
 def chosen(form: Form) -> Selection:
-    """Return the rows that a form names, by the one button of a row or by their boxes. Raises
+    """Return the rows of a form: the row of its button, or the ticked rows. Raises
     InvalidPayload.
     """
     name = "page_ids" if "page" in form.all("scope") else "card_ids"

@@ -140,7 +140,7 @@ def shown_and_wanted(
     *,
     lines: bool = False,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the texts that a section's form showed, and those that it brings."""
+    """Return the texts that a section's form showed, and the submitted texts."""
     shown = {name.removeprefix("was:"): form[name] for name in form if name.startswith("was:")}
     kinds = {each.name: each.kind for each in inputs}
     kinds |= {name: "check" for name in shown if lines and name.startswith(LINE)}
@@ -167,7 +167,7 @@ def refused_settings(
 
 
 def _form_of(request: PageRequest) -> tuple[str, dict[str, str], dict[str, str]]:
-    """Return the section that a form is of, the texts that it showed, and those that it brings."""
+    """Return a form's section, the texts that the form showed, and the submitted texts."""
     section = request.url.path.rpartition("/")[2]
     lines = section == "shop"
     return section, *shown_and_wanted(read_form(request), INPUTS[section], lines=lines)

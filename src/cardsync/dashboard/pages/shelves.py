@@ -97,7 +97,9 @@ async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> 
 
 
 def _problem_of(box: str) -> str:
-    """Say why no card can be put into this box; nothing if it is a box, or none is named. Pure."""
+    """Return the reason why no card can be put into this box; empty if the box is valid or not
+    named. Pure.
+    """
     if box:
         try:
             checked_box(box)

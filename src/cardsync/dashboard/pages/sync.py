@@ -94,7 +94,7 @@ def start_code(seen_at: datetime | None, now: datetime, *, in_progress: bool) ->
 
 
 def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> str:
-    """Return the same as a sentence, with the time since when the agent is offline. Pure."""
+    """Return the message as a sentence, with the time since when the agent is offline. Pure."""
     code = start_code(seen_at, reader.now, in_progress=in_progress)
     if code == "start_offline" and seen_at is not None:
         since = f"since {reader.exact(seen_at)} ({reader.ago(seen_at)})"
@@ -117,7 +117,7 @@ PHASES = {
 
 
 def phase_words(phase: str) -> str:
-    """Return the phase of the sync as a page says it."""
+    """Return the phase of the sync in a page's words."""
     return PHASES.get(phase) or phase.replace("_", " ").capitalize()
 
 

@@ -131,7 +131,7 @@ def _sync_line(
         "offline": offline,
         "start": start_of(reader_of(request, caller), seen_at, in_progress=running),
         "wait_words": _wait(today.sync.cooldown_seconds),
-        # The form's own key: sent twice, it is charged once.
+        # The form's own key: a form that is sent twice is charged once.
         "wait_key": secrets.token_urlsafe(18) if _may_skip(caller, today) else "",
     }
 
@@ -185,7 +185,7 @@ def _is_due(today: TodayBody, now: datetime) -> bool:
 
 
 def _wait(seconds: int) -> str:
-    """Return how long the wait after the last sync still is, in words."""
+    """Return the remaining wait after the last sync, in words."""
     if seconds < 60:
         return f"{seconds} sec until you can request the next sync"
     return f"{-(-seconds // 60)} min until you can request the next sync"

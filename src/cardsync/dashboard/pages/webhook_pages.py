@@ -1,6 +1,6 @@
 """Settings, Webhooks: an owner's webhooks, and one of them with its deliveries.
 
-A secret is on the page that answers the form which made it.
+A secret is shown only on the page that answers the form that made it.
 """
 
 from __future__ import annotations
