@@ -35,7 +35,7 @@ async def hold(session: AsyncSession, seller_id: int) -> bool:
 
 
 async def sweep(database: Database, store: Store, seller_id: int) -> None:
-    """Delete the objects, unless the seller exists or is still being imported, and remove the mark."""
+    """Delete the objects, unless the seller exists or is being imported, and remove the mark."""
     async with database.tenant(seller_id) as session:
         if not await hold(session, seller_id):
             return

@@ -34,7 +34,7 @@ async def unsubscribe(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Stop the mail; the request's body adds nothing to the link."""
+    """Stop the mail; the body says no more than the link does."""
     who, shop = await _of(token, database, settings)
     async with database.tenant(who.seller_id) as session:
         await choices.stop_mail(session, who, clock.now())
