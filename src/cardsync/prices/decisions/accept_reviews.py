@@ -62,7 +62,7 @@ _OF_CARDS: Final = """
 
 
 async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
-    """A price is accepted only if the live rules still ask it. Raises NotEligible, MutexHeld."""
+    """Accept a price only if the live rules still produce it. Raises NotEligible, MutexHeld."""
     session, caller, state, now = deciding
     account = await must_take_targets(session, state, now)
     values = {"seller": caller.seller_id, "ids": list(rows), "now": now}
@@ -138,7 +138,7 @@ def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
 
 
 class _Asks(NamedTuple):
-    """The price that the live rules ask for a card, and the sale that it is the price of."""
+    """A card's price by the live rules, and the sale that sets it, if any."""
 
     price: int | None = None
     sale_id: int | None = None
@@ -163,8 +163,8 @@ async def _asked_now(
 
 
 def _unasked(row: Proposal, asked: int | None) -> errors.Problem | None:
-    """Return why a price is not taken over that the rules do not ask any more: a rule, a setting or
-    the market has changed since the run.
+    """Return why a price that the rules no longer produce is not accepted: a rule, a setting or the
+    market has changed since the run.
     """
     card = f"card {row.marketplace_id}"
     if asked is None:
@@ -204,7 +204,7 @@ _PUT_BACK: Final = """
 
 
 async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
-    """Give the cards the targets that they had. Raises ChangedSince, MutexHeld."""
+    """Restore the cards' former targets. Raises ChangedSince, MutexHeld."""
     session, caller, state, now = deciding
     must_be_free(state, now)
     ids, at = undo["cards"], datetime.fromisoformat(undo["at"])
@@ -230,7 +230,7 @@ async def _forget(
     was: Sequence[Sequence[str | None]],
     at: datetime,
 ) -> None:
-    """Let the prices that were accepted at that moment pass no more, but those accepted before."""
+    """Withdraw the prices accepted at that moment, and restore those accepted before them."""
     seller_id = caller.seller_id
     await standing.drop(session, seller_id, "confirmed", ids, "d.since = :at", at=at)
     await standing.drop(session, seller_id, "accepted", ids)
@@ -270,8 +270,8 @@ async def undo_reviews(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Let the prices wait again; of accepted ones the targets go back. Raises ChangedSince,
-    MutexHeld.
+    """Make the prices wait again; restore the former targets of accepted prices. Raises
+    ChangedSince, MutexHeld.
     """
     at = datetime.fromisoformat(undo["at"])
     await undo_decisions(session, caller, REVIEWS, undo["cards"], undo["answer"], undo, now, at)

@@ -1,6 +1,6 @@
-"""The one list of what follows once prices or targets of cards are others, whatever changed them:
-an upload, a run, prices that were accepted, typed, imported or taken back. It is all done in the
-last transaction of the change.
+"""Lists the consequences of changed prices or targets of cards in one place, for every cause: an
+upload, a run, prices that were accepted, typed, imported or rolled back. All consequences are
+written in the last transaction of the change.
 
 Work that is canceled is below this floor (`agents/sync/cancel.py`), and does the last two alone.
 """
@@ -28,7 +28,9 @@ from cardsync.prices.decisions.retarget import retake_pins
 
 @dataclass
 class Applied:
-    """A change of prices. Values that it did not compute are None, and the stored ones stay."""
+    """A change of prices. A value that the change did not compute is None, and the stored value
+    stays.
+    """
 
     # The price file has this fingerprint, else that of the stored one and these cards; where
     # neither is known, it is read from the cards.

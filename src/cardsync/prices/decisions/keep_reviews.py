@@ -48,7 +48,7 @@ _PENDING: Final = """
                       AND NOT c.gone AND c.contribution IS NULL
      WHERE r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending'
 """
-# A review that waits no more gives way to the price that was accepted before it.
+# A review that no longer waits is replaced by the price that was accepted before it.
 _END: Final = """
     UPDATE proposal r
        SET state = 'accepted', proposed_price = d.price, worth = 0, settled_at = d.since
@@ -68,7 +68,7 @@ _FORGET: Final = """
      WHERE seller_id = :seller AND family = 'review'
        AND (settled_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
-# A review gives way, too, when a sale sets its card's price.
+# A review is replaced, too, when a sale sets its card's price.
 _GIVE_WAY: Final = """
     UPDATE proposal r
        SET state = 'accepted', kind = 'sale', current_price = NULL, proposed_price = d.price,
@@ -85,7 +85,7 @@ _REVIEWED: Final = """
                AND r.marketplace_id = d.marketplace_id
                AND r.state <> 'accepted')
 """
-# A way back that is known already is written once a day.
+# A way back that is already stored is written once a day.
 _OTHER_WAY: Final = "d.price <> excluded.price OR excluded.since - d.since > interval '1 day'"
 _IN_DRAW: Final = """
     SELECT marketplace_id, CASE WHEN kind = 'held_out' THEN 'held' ELSE 'twin' END

@@ -32,7 +32,8 @@ _NOTED = """
            coalesce(array_agg(source_id), '{}') AS sale_id
       FROM price_decision WHERE seller_id = :seller AND kind = 'sale'
 """
-# A card that leaves a sale leaves it at this moment; its row stays to attribute the sales in it.
+# A card leaves its sale at this moment; its row stays, to attribute the copies sold during the
+# sale.
 _LEAVE = """
     WITH dropped AS ({drop} RETURNING t.marketplace_id, t.source_id)
     UPDATE promotion_card p SET until = greatest(:now, p.since) FROM dropped
@@ -101,7 +102,9 @@ def on_sale(priced: pl.DataFrame) -> OnSale:
 
 
 async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) -> None:
-    """Before the run writes its first target. Raises LeaseLost or CancelRequested."""
+    """Note the sales before the run writes its first target. Raises LeaseLost or
+    CancelRequested.
+    """
     for part in found.rows.iter_slices(slab_rows):
         now = clock.now()
         async with database.tenant(lease.seller_id) as session:
@@ -116,8 +119,8 @@ async def note_accepted(
     sales: Mapping[int, int],
     now: datetime,
 ) -> None:
-    """Note targets of sales that the seller accepted, by card: of a card that had no price the run
-    noted none.
+    """Note targets of sales that the seller accepted, by card: the run noted no sale for a card
+    without a price.
     """
     await _note(session, seller_id, [*sales], [*sales.values()], now)
 
@@ -163,12 +166,14 @@ async def _note(
 
 
 async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """From when on the export's fingerprint says too much; noted when targets or sales changed."""
+    """Store the moment from which the export's fingerprint covers ended sales, after targets or
+    sales changed.
+    """
     await session.execute(text(_UNTIL), {"seller": seller_id, "now": now})
 
 
 async def ended_sales(session: AsyncSession, seller_id: int, now: datetime) -> list[int]:
-    """The sales that targets were worked out with and that are not on."""
+    """The sales that set some target and are not on now."""
     return list(await session.scalars(text(_ENDED), {"seller": seller_id, "now": now}))
 
 

@@ -1,6 +1,6 @@
 """Queues the agent's task to apply the price file after a run that changed prices.
 
-When the export holds nothing any more, the task that waits is withdrawn.
+When the export has no rows any more, the waiting task is withdrawn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def push_prices(
     now: datetime,
     cycle: str | None = None,
 ) -> None:
-    """Unless one waits already: a task, if the account pushes prices at this moment.
+    """Queue a task if the account pushes prices at this moment and no task waits already.
 
     Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of
     that cycle ends the task.
@@ -38,8 +38,8 @@ async def push_prices(
     )
     account = (await session.execute(statement)).scalar_one()
     if account.entitlements(now).sync_mode == "full":
-        # One that an agent has in hand was begun before these prices; one whose claim ran out is
-        # offered again.
+        # A task that an agent has claimed was begun before these prices; a task with an expired
+        # claim is offered again.
         await enqueue_routine(session, seller_id, TASK, {}, now)
     if cycle is not None:
         await note_push(session, seller_id, "cycles", cycle)

@@ -1,5 +1,5 @@
 """Writes targets of single cards: those of their pins, or else of the live rules, as the next run
-would. What follows from them is the caller's (`ended.py`).
+would. The caller handles their consequences (`ended.py`).
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) ->
 async def retake_pins(
     session: AsyncSession, seller_id: int, found: RunFindings, now: datetime
 ) -> list[int]:
-    """Return the ids of the cards that were pinned or unpinned while a run wrote, and are priced by
-    that: the last word is the person's.
+    """Return the ids of the cards that were pinned or unpinned while a run wrote, after pricing
+    them again: the person's change wins over the run.
     """
     pins = await standing.pins_of(session, seller_id, now)
     taken = dict(found.pins.iter_rows())

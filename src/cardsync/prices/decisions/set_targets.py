@@ -51,7 +51,7 @@ def must_be_free(state: SyncState, now: datetime) -> None:
 
 
 async def must_take_targets(session: AsyncSession, state: SyncState, now: datetime) -> Account:
-    """Return the account, of which proposed prices may become targets now. Raises NotEligible,
+    """Return the account if its proposed prices may become targets now. Raises NotEligible,
     MutexHeld.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
@@ -140,8 +140,8 @@ async def _pin(
     by: str,
     now: datetime,
 ) -> None:
-    """Pin the prices until their ends. A price that a person pinned stands: such a card is not
-    recommended anything.
+    """Pin the prices until their ends. A price that a person pinned stays: such a card gets no
+    recommendation.
     """
     found = {"seller": seller_id, "ids": [target.card_id for target in targets]}
     rows = await session.execute(text(_MARKETPLACE_IDS), found)

@@ -28,8 +28,8 @@ _SOLD: Final = queries_of(__package__)["sold"].format(
 class SoldOnSale(NamedTuple):
     """The copies of a sale's cards that were sold from `since` to `until`, null while it is on.
     `value` is the buyers' payment for copies with a price, before refunds; `unpriced` copies have
-    no price. `undated` copies are not among them: of orders without a time, on a day that the sale
-    began or ended.
+    no price. `undated` copies are not counted in them: their orders have no time, and the sale
+    began or ended on that day.
     """
 
     since: datetime

@@ -2,8 +2,8 @@
 cards leap. Pure.
 
 Step 7's result is judged, before caps soften it. A card leaps only where its exported price
-changes. Leaps that the seller confirmed are remembered: such a card counts again when its result
-has moved on, or when the confirmation has grown old.
+changes. Leaps that the seller confirmed are remembered: such a card counts again once its result
+has moved further, or once the confirmation has expired.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def stops(priced: pl.DataFrame, leaping: pl.DataFrame) -> bool:
 
 
 def unconfirmed(leaping: pl.DataFrame, confirmed: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """The leaps that the seller has not said yes to; `confirmed` has the columns of CONFIRMED."""
+    """The leaps that the seller has not confirmed; `confirmed` has the columns of CONFIRMED."""
     was = confirmed.rename({"price": "was"})
     beside = leaping.join(was, on="marketplace_id", how="left", maintain_order="left")
     near = (pl.col("price") - pl.col("was")).abs() * WHOLE_BP <= pl.col("was") * CONFIRMED_BP

@@ -156,13 +156,13 @@ PRICE_STEPS: Final = (
     Step("after_review", review.review, lambda run: run.reviewed),
     Step("target", steps.change),
 )
-# Made once: for one card, to make them costs more than to price it.
+# These expressions are built once: building them costs more than pricing one card.
 NOTHING: Final = {
     name: pl.lit(None, dtype).alias(name)
     for name, dtype in (INPUT_COLUMNS | RECEIPT_COLUMNS).items()
 }
-# A run resolves these columns before the engine, because SQL answers queries. The engine takes only
-# those that the frame brings.
+# A run resolves these columns before the engine, because SQL answers queries. The engine uses only
+# those of them that the frame has.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates", "guards")
 
 
@@ -328,8 +328,9 @@ def _asked() -> pl.Expr:
 
 
 def is_limited() -> pl.Expr:
-    """Return whether a cap keeps a card from the price that its rule would ask without the cap. A
-    promotion, a hold-out and a review price the card in their own way, and say so.
+    """Return whether a cap keeps a card from the price that its rule would ask without the cap.
+    Cards priced by a promotion, a hold-out or a review are left out: their receipts already name
+    that step.
     """
     asked = _asked()
     limit = pl.col("seller_limit")
@@ -351,9 +352,9 @@ class Summary:
     """The summary counts a run's cards.
 
     priced = unchanged + changed; changed = up + down; a first price counts as a rise. `reviewed`
-    are the cards whose price waits for the seller's word, and `held` those that a cap keeps from
-    the price of their rule, whether they move up to its limit or stay. The values of the rises and
-    the falls are in ten-thousandths, over all copies.
+    counts the cards whose price waits for the seller's decision, and `held` the cards that a cap
+    keeps from their rule's price, whether they move up to the cap's limit or stay. The values of
+    the rises and the falls are in ten-thousandths, over all copies.
     """
 
     cards: int

@@ -1,5 +1,5 @@
 """The step `holdout`: a small random part of a rule's cards keeps its price, and a second part of
-the same size is named to be compared with. Pure.
+the same size is named as the comparison group. Pure.
 
 The part is drawn again every thirty days by a number made of the rule, the thirty days and the
 card's marketplace id, so each run, preview and replay draws the same cards.

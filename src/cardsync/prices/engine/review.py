@@ -1,9 +1,9 @@
 """The step `review`: a move beyond the seller's review limits keeps the card's price, with the
 reason. Pure.
 
-A price that the seller accepted passes, and so does each price on the way to it. A move beyond it
-goes as far as it and waits there. While a sale holds the card, an accepted price is the regular
-one, and the sale's cut is taken from it before anything is compared.
+A price that the seller accepted passes, and so does each price on the way to it. A move beyond the
+accepted price goes as far as the accepted price and waits there. While a sale holds the card, an
+accepted price is the regular one, and the sale's cut is taken from it before anything is compared.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ REASON: Final = pl.Enum(["rise", "drop", "first_price"])
 
 
 def review(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Leave the price as it is, or at the accepted one on its way, where the move has to be looked
-    at. A card that has neither stays without a price.
+    """Where the move needs review, keep the current price, or the accepted price if it is on the
+    way. A card without a current or accepted price stays without a price.
     """
     current = pl.col("current_price")
     approved = _approved(run)
-    # No marketplace could show a price under a cent, so there is nothing to stay at.
+    # No marketplace could show a price under a cent, so such a current price is not kept.
     shown = current >= UNITS_PER_CENT
     moves = shown & ((price - current).abs() >= max(run.seller.minimum_move, 1))
     rises = (price - current) * WHOLE_BP > current * pl.col("_review_up")

@@ -58,7 +58,7 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
     # An ending that would pass a limit is not applied: the price in cents stays.
     chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
-    # A cap that holds leaves the price as it is, to the last fraction.
+    # A cap that leaves the price unchanged keeps its fraction of a cent, too.
     shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
     untouched = pl.col("held") & shown if run.capped else pl.lit(False)
     chosen = pl.when(true(untouched)).then(price).otherwise(chosen)

@@ -83,7 +83,7 @@ class Run:
         return gap(self.schedule, self.seller.fee_level)
 
     def any(self, asks: Callable[[Rule], object]) -> bool:
-        """Return whether some live rule asks for it; the run leaves out a step without such a
+        """Return whether some live rule uses the step; the run leaves out a step without such a
         rule.
         """
         return any(asks(rule) for rule in self.live)

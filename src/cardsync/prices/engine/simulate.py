@@ -1,5 +1,5 @@
-"""Prices cards by a run and sets the prices beside others: the one comparison of prices under other
-rules. Pure.
+"""Prices cards by a run and compares the prices with others: the only module that compares prices
+under different rules. Pure.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def simulate(run: Run, cards: pl.DataFrame) -> Effect:
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame, prices: Sequence[str]) -> pl.DataFrame:
-    """Return the cards that some price of differs between two frames, by `id`, with the prices of
+    """Return the cards with a price that differs between two frames, by `id`, with the prices of
     the second as `{price}_after`.
     """
     then = {f"{name}_after": name for name in prices}

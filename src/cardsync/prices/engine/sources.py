@@ -72,7 +72,7 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
             ("too_few_sales", ~true(pl.col("sales_count") >= ANCHOR_SALES)),
             ("sales_too_old", ~since(run.now - SALES_WINDOW, "sales_newest_at")),
             ("evidence_too_old", ~since(run.now - SALES_FETCHED, "sales_fetched_at")),
-            # A stamp from the future says nothing about the age, so the evidence is unknown.
+            # A timestamp in the future gives no age, so the evidence counts as unknown.
             ("future_evidence", true(pl.col("sales_fetched_at") > moment(run.now))),
         ]
     elif source != "current":

@@ -154,7 +154,7 @@ def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
 
 def guarded(run: Run) -> list[pl.Expr]:
     """Return the strictest floor and ceiling of a card's guards, in whole cents, and the guard that
-    each is of; of several alike the first. A guard's own floor comes before its ceiling.
+    sets each; among equal ones the first. A guard's own floor comes before its ceiling.
     """
     low: list[tuple[int, pl.Expr]] = []
     high: list[tuple[int, pl.Expr]] = []
@@ -277,8 +277,9 @@ def cap_limits(run: Run) -> list[pl.Expr]:
 
 
 def guard_cap_limits(run: Run) -> list[pl.Expr]:
-    """Narrow the limits to those of the strictest guard, by the day's first price, and return whose
-    they are; of several alike the first. The rule's own bounds stay in columns of their own.
+    """Narrow the limits to those of the strictest guard, by the day's first price, and return the
+    guard that sets each; among equal ones the first. The rule's own bounds stay in columns of their
+    own.
     """
     current = pl.col("current_price")
     start = pl.coalesce("day_start_price", "current_price")
@@ -311,7 +312,7 @@ def guard_cap_limits(run: Run) -> list[pl.Expr]:
 
 
 def _first_at(limit: pl.Expr, own: pl.Expr, found: list[tuple[int, pl.Expr]]) -> pl.Expr:
-    """Return the first guard whose limit it is; none where the rule's own is as strict."""
+    """Return the first guard that sets the limit; null where the rule's own limit is as strict."""
     of_rule = (true(own == limit), pl.lit(None, pl.Int64))
     return first([of_rule, *((true(one == limit), pl.lit(id)) for id, one in found)], pl.Int64())
 
@@ -339,7 +340,7 @@ def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
 # 9
 def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Reduce the capped price, also under never_lower unless the sale keeps it; the sale's own
-    floor is the limit. That by cost never raises a price.
+    floor is the limit. The sale's floor by cost never raises a price.
     """
     stops = [where(pl.col("_never_lower") & pl.col("_sale_keeps"), pl.col("current_price"))]
     if run.sale_costed:
@@ -381,8 +382,8 @@ def direct_low_of(run: Run) -> pl.Expr:
 
 # 11
 def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Raise a price that nets less than the last one of the lower tier to the first that does not,
-    if the ceiling allows it.
+    """Raise a price that nets less than the last price of the lower fee tier to the first price
+    that does not, if the ceiling allows it.
     """
     assert run.fee_gap is not None
     begin, end = run.fee_gap

@@ -30,7 +30,7 @@ from cardsync.prices.standing import decided_of, with_decided
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
 # When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash
-# of the card's values 0, and its own time says nothing of the market.
+# of the card's values 0, and its own time is no observation of the market.
 _SEEN: Final = """
     CASE WHEN c.values_hash = 0 THEN coalesce(l.observed_at, c.observed_at)
          ELSE greatest(c.observed_at, l.observed_at) END
@@ -65,7 +65,7 @@ _COLUMNS: Final = (
     *_PRICES,
     "observed_at",
 )
-# A line that is not priced anyway needs no look. Each look ends at the first card that it finds.
+# A product line that is not priced anyway is not searched. Each search ends at its first card.
 _GAMES: Final = """
     SELECT line FROM unnest(CAST(:lines AS text[])) line
      WHERE EXISTS (SELECT FROM card c
@@ -146,7 +146,7 @@ async def read_stock(
 
 
 async def price_stock(stock: Stock) -> pl.DataFrame:
-    """Price the cards by the run's rules, beside the event loop."""
+    """Price the cards by the run's rules, in a thread beside the event loop."""
     run = stock.run
     return await asyncio.to_thread(
         engine.price, stock.cards, run.rules, run.seller, run.now, run.sales
@@ -192,7 +192,7 @@ async def _read_rows(
         market="" if market.is_empty else f", {market.columns}",
         joins="" if market.is_empty else market.joins,
     )
-    # Without sales, 300,000 nothings need not be read.
+    # Without sales, the column would be 300,000 nulls, so it is not read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     columns += ["guards"] if chosen.guards else []
     columns += [] if games is None else ["game_has_rules"]
@@ -205,8 +205,8 @@ async def games_with_rules(
     account: Account,
     chosen: Choices,
 ) -> list[str] | None:
-    """Return the product lines in which a rule other than the default one selects a card; None
-    where nobody needs them, because cards of all games are priced or of none.
+    """Return the product lines in which a rule other than the default one selects a card; None if
+    they are not needed, because the cards of all games or of no game are priced.
     """
     run = chosen.run
     if run.every_game or not run.own_rules:
@@ -285,7 +285,9 @@ def _pairs(
 
 
 def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
-    """The id of the first that selects a card, as SQL; the values go to `bound`."""
+    """The id of the first rule or sale that selects a card, as SQL; its values are added to
+    `bound`.
+    """
     whens = [
         f"WHEN {condition_of(selection, bound, f'{prefix}{place}')} THEN {int(id)}"
         for place, (id, selection) in enumerate(choices)

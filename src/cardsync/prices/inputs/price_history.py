@@ -24,7 +24,7 @@ from cardsync.prices.engine.periods import day_start, week_start
 from cardsync.prices.engine.rules import CapPeriod
 from cardsync.prices.engine.run_inputs import TIME, Run
 
-# The newest known price before a moment; for a card that is newer, its first.
+# The newest price stored before a moment; the first price of a card that was created later.
 _BEGAN: Final = """
     coalesce(
         (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
@@ -40,7 +40,8 @@ _STARTS: Final = """
        AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id}
          AND o.card_id = c.id)
 """
-# Since the first observation after it was last sold out, by the time that it was observed.
+# A card is listed since its first observation after it was last sold out, by the observation's
+# time.
 _LISTED: Final = queries_of(__package__)["listed_before"]
 _SOLD: Final = """
     SELECT i.sku_id, max({placed_at}) AS at
@@ -56,7 +57,7 @@ _STALE: Final = """
 
 
 def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
-    """When the periods began that the run looks at."""
+    """The beginnings of the periods that the run needs."""
     starts: dict[CapPeriod, datetime] = {
         "day": day_start(run.now, zone),
         "week": week_start(run.now, zone),

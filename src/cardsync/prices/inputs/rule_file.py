@@ -27,7 +27,7 @@ T = TypeVar("T")
 RecommendationMode = Literal["review", "automatic"]
 
 
-# These decide prices, and are set elsewhere.
+# These fields decide prices, and are set elsewhere.
 SET_APART: Final = ("automatic_pricing_paused", "awaiting_review", "tracking_threshold")
 SETTING_NAMES: Final = tuple(
     one.name for one in declared(SellerPricing) if one.name not in SET_APART
@@ -104,8 +104,8 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
 
 
 def read_sales(given: Any) -> list[Sale]:
-    """Return the sales; those without a priority are after all others, in their order, as posted
-    ones do.
+    """Return the sales; sales without a priority are placed after all others, in their order, as
+    posted sales are.
     """
 
     def read(body: Mapping[str, Any], place: int) -> Sale:

@@ -37,8 +37,7 @@ async def need_readable(
 ) -> str:
     """Return the query with names of cards in quotes, so that its meaning does not change with
     later cards; the names are those of the seller's cards, or of `named_by`. Raise InvalidQuery,
-    naming the field, also for a list that is not the seller's, and for a query that refers to
-    rules.
+    which names the field, also for a list of another seller and for a query that refers to rules.
     """
     if not query:
         return query

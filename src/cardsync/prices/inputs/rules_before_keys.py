@@ -27,7 +27,7 @@ from cardsync.prices.loss.loss_limits import CHEAP, DAY_CARD_BP
 
 T = TypeVar("T")
 DAY: Final = timedelta(days=1)
-# Time for which a change waits for the cards that it selects.
+# A change is compared for this long, because it may select its first cards later.
 LONG: Final = timedelta(days=90)
 # Tolerance for rounding and the market in a change that was within its limit.
 _SLACK_BP: Final = 300
@@ -70,8 +70,8 @@ async def before_keys(
 
 
 def undone(run: Run, changes: Iterable[Change]) -> Run | None:
-    """Return the run without the changes, the newest first, that no member's change of the same
-    thing came after. Pure.
+    """Undo the changes, newest first, unless a member changed the same thing later. Return that
+    run, or None if no change was undone. Pure.
     """
     rules: dict[str, Rule] = {str(rule.id): rule for rule in run.rules}
     sales: dict[str, Sale] = {str(sale.id): sale for sale in run.sales}
@@ -140,7 +140,7 @@ def moved_by_keys(
 ) -> bool:
     """Return whether a card would be priced further from its previous target than keys and tokens
     may move it in a day; both are priced. With `last`, the price must also move far from the last
-    target, and further than it would have. Pure.
+    target, and further than without the changes. Pure.
     """
     both = _asked(priced, "now").join(_asked(before, "then"), on="marketplace_id")
     far = _far("then")

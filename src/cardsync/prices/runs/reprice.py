@@ -41,7 +41,8 @@ async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
 
 
 async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
-    """The id of the run that will price the cards again; one that waits already is taken.
+    """The id of the run that will price the cards again: a waiting run if there is one, else a new
+    run.
 
     Raises MutexHeld.
     """
@@ -66,8 +67,8 @@ async def begin(
     upload_id: int | None = None,
     sales: dict[str, list[int]] | None = None,
 ) -> int:
-    """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id`
-    is the import that it follows, `sales` are those that `started` or `ended` by it.
+    """Create a run over the stored cards, and its job, in the caller's transaction; `upload_id` is
+    the import that it follows, `sales` are those that `started` or `ended` by it.
     """
     summary: dict[str, object] = {"follows": upload_id} if upload_id else {}
     if sales is not None:
@@ -87,8 +88,8 @@ async def begin_unless_one_waits(
     now: datetime,
     sales: dict[str, list[int]],
 ) -> None:
-    """A run for these sales, unless one was not taken up yet: that one prices for a later moment
-    than this, and so for them, too.
+    """Create a run for these sales unless a run waits to start: a waiting run will price for a
+    later moment, and so for these sales, too.
 
     The state row is locked.
     """
@@ -109,7 +110,7 @@ async def following(
     seller_id: int,
     upload_ids: Sequence[int],
 ) -> dict[int, PriceRun]:
-    """Return the runs that still price the cards of uploads, wait for the seller's word on them, or
+    """Return the runs that still price the cards of uploads, wait for the seller's decision, or
     were discarded, by the upload.
 
     Until such a run has ended, the upload's agent has no prices to fetch.
@@ -137,7 +138,7 @@ async def settle_review(
     answer: str,
     now: datetime,
 ) -> PriceRun:
-    """`confirmed` or `discarded`: the seller's word on a run that stopped for a look.
+    """`confirmed` or `discarded`: the seller's decision on a run that stopped for a review.
 
     Raises NotFound, NotAwaitingReview.
     """
@@ -175,13 +176,13 @@ async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A run that was cancelled is not gone on with."""
+    """A cancelled run is not continued."""
     await cancel.end_left(session, seller_id, now)
 
 
 def _begin(run: PriceRun, now: datetime) -> None:
-    """The moment that it prices for: however long it waited to be taken up or confirmed, and the
-    same in every life.
+    """The moment that the run prices for; it stays the same while the run waits, and after a
+    restart.
     """
     if not run.attempts:
         run.started_at = now

@@ -178,7 +178,9 @@ def _keeps(run: PriceRun, account: Account) -> bool:
 
 
 def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose target changed, by id; `asked` where the target differs from the card's price."""
+    """The rows whose target changed, by id; `asked` is true where the target differs from the
+    card's price.
+    """
     rows = priced.select(
         cards["id"],
         cards["my_store_priced"],
@@ -262,8 +264,8 @@ async def _end(
 async def _with_task(
     session: AsyncSession, run: PriceRun, applied: Applied, changed: int
 ) -> Applied:
-    """Add whether the agent gets a task. An upload that shows the old prices has them offered
-    again, as after an import without a run.
+    """Return the applied change with the decision whether the agent gets a task. An upload that
+    shows the old prices has them offered again, as after an import without a run.
     """
     follows = "follows" in run.summary
     pushes = bool(changed) or (follows and applied.fingerprint != NOTHING)
@@ -277,8 +279,8 @@ async def _let_sales_begin_another(
     run: PriceRun,
     now: datetime,
 ) -> None:
-    """Let the timer of the sales find again the edges that a failed run was for. It rests first,
-    longer after each failure in a row.
+    """Let the timer of the sales find again the edges that a failed run was for. The timer pauses
+    first, longer after each failure in a row.
     """
     edges = run.summary.get("sales")
     if edges is None:

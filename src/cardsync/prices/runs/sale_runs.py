@@ -30,7 +30,8 @@ async def begin_sale_runs(context: procrastinate.JobContext, seller_id: int) -> 
 
 
 async def set_timer(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """After a change of the sales: to this moment if one is on or off by it, else to the next edge.
+    """Set the timer after a change of the sales: to now if the change starts or ends a sale, else
+    to the next edge.
 
     `state` is locked.
     """
@@ -71,7 +72,7 @@ async def _passed(
 
 
 async def work_off(work: Work, seller_id: int) -> None:
-    """A run if an edge has passed, and the timer set to the next one, in one transaction.
+    """Create a run if an edge has passed, and set the timer to the next edge, in one transaction.
 
     While the account is paused no run begins and nothing is noted: the changes are found when it
     resumes.
