@@ -1,4 +1,4 @@
-"""What becomes of a change of prices, as a table of all its rules; properties of it."""
+"""Decisions about changes of prices: a table of all rules, and properties."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -141,7 +141,7 @@ LARGE = Size(cards=100, moved_bp=2_001)
         (LARGE, By("key", {"pricing.pins": "auto_low_risk"}), "ask", None),
         (LARGE, By("key", {"pricing.pins": "auto_low_risk"}, trusted=True), "apply", None),
         (LARGE, By("key", {"pricing.pins": "always_ask"}, trusted=True), "ask", None),
-        # Of several kinds of action the strictest decides.
+        # The strictest of several kinds of action decides.
         (Size(), By("key", {"a": "auto_low_risk", "b": "always_ask"}), "ask", None),
         (Size(), By("key", {"a": "always_ask", "b": "deny"}), "refuse", "key.b"),
     ],

@@ -9,19 +9,22 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cardsync.access.caller import Caller, Identity, read_row
+from cardsync.access.caller import ADMITTED, Caller, Identity, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.tokens import token_hash
 from cardsync.platform import errors
 from cardsync.platform.database import seller_slots
 from cardsync.platform.database.hot_reads import PolledQuery
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.scope_values import ScopeValue
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 _ENDED: Final = (errors.PullLinkEnded, errors.OfferLinkEnded, errors.AccountSuspended)
+# The link that the request opened, in the type of its room.
+LINK: Final = ScopeValue[Any]("link")
 Find = Callable[[Database, str], Awaitable[tuple[Caller, Any]]]
 
 
@@ -60,7 +63,8 @@ def admitting_links(find: Find, kind: str) -> Callable[[ASGIApp], ASGIApp]:
             opt = scope["route_handler"].opt
             await limited.admit_link(scope, caller.identity.credential_id, opt, kind)
             seller_slots.asked_by(caller.seller_id)
-            scope.update(caller=caller, link=link)  # type: ignore[call-arg]
+            ADMITTED.put(scope, caller)
+            LINK.put(scope, link)
             await app(scope, receive, send)
 
         return admitted

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import tokens
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, caller_query
-from cardsync.access.link_tokens import admitting_links, opened_by
+from cardsync.access.link_tokens import LINK, admitting_links, opened_by
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.offers.offer_reads import offer_row
 from cardsync.buying.offers.schemas import OfferLinkMade, Shop
@@ -81,4 +81,4 @@ admitting_customers: Final = admitting_links(caller_with_offer, "o")
 
 
 def link_of(scope: Any) -> OfferLink:
-    return cast(OfferLink, scope["link"])
+    return cast(OfferLink, LINK.of(scope))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, cast
 import msgspec
 from litestar.response import Stream
 
-from cardsync.access.link_tokens import admitting_links
+from cardsync.access.link_tokens import LINK, admitting_links
 from cardsync.platform import errors, limits
 from cardsync.sales.limits import PULL_MARKS_AT_ONCE, PULL_QUANTITY
 from cardsync.sales.orders.pull_models import MissingReason
@@ -77,7 +77,7 @@ admitting_phones: Final = admitting_links(caller_with_link, "p")
 
 
 def link_of(scope: Any) -> PhoneLink:
-    return cast(PhoneLink, scope["link"])
+    return cast(PhoneLink, LINK.of(scope))
 
 
 def event_stream(events: AsyncIterator[str]) -> Stream:

@@ -51,12 +51,18 @@ class DecidedWaiting(NamedTuple):
 
 
 async def decide(
-    writer: Writer, kind: Kind, id: int, revision: str, answer: Answer
+    writer: Writer, named: object, id: int, seen: object, given: object
 ) -> DecidedWaiting:
-    """Raises NotFound, RevisionConflict, InvalidPayload, and what the kind raises:
-    a plan takes a member (SessionRequired), an upload no token (KeyRequired).
+    """Give the answer to what waits, a thing of the named kind, at the revision that was seen.
+    Raises OwnerRequired, NotFound, RevisionConflict, InvalidPayload, and the errors of the kind: a
+    plan takes a member (SessionRequired), an upload no token (KeyRequired).
     """
     session, caller, _, now, _ = writer
+    # Staff are refused first, so that no error describes the body to them.
+    caller.must_be_owner()
+    kind: Kind = read(named, Kind, "kind")
+    answer: Answer = read(given, Answer, "answer")
+    revision = read(seen, str, "revision")
     await sync_state.locked(session, caller.seller_id)
     found = await one_of(session, caller, kind, id, now)
     if found is None:

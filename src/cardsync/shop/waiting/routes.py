@@ -87,12 +87,7 @@ async def decide_on_waiting(
     """Approve, decline or snooze what waits, if it is as the caller saw it. Of callers at once one
     decides; the others get 409. Plans take a member's click alone.
     """
-    # Whoever may not decide learns nothing of what the body should be.
-    writer.caller.must_be_owner()
-    of: Kind = read(kind, Kind, "kind")
-    answer: Answer = read(data.answer, Answer, "answer")
-    revision = read(data.revision, str, "revision")
-    done = await decide_waiting.decide(writer, of, waiting_id, revision, answer)
+    done = await decide_waiting.decide(writer, kind, waiting_id, data.revision, data.answer)
     return decided_body(done, writer.settings.origin)
 
 

@@ -96,7 +96,7 @@ class QuickAdd(Base):
     quantity_before: Mapped[int | None]
     # Why the entry was rejected or returned to the queue.
     reason: Mapped[str | None] = mapped_column(Text)
-    # Who settled the entry: agent, import or a member.
+    # Settled by: agent, import or a member.
     settled_by: Mapped[str | None] = mapped_column(Text)
     # The live card that lists this entry's copies.
     card_id: Mapped[int | None] = mapped_column(BigInteger)

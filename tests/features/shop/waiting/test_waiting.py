@@ -78,7 +78,7 @@ SHOPS = {
     "price": a_price,
     "suggestion": a_suggestion,
 }
-# What each kind says of its effect; the page where a member decides; the state after each answer.
+# Each kind's cards, its change of the listed value if the test knows it, and its page.
 SAID = {
     "upload": (1, None, "/sync/uploads/"),
     "run": (60, None, "/pricing/runs/"),
