@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 DROPPED_DAYS: Final = 7
-# The service may know of a sale this long before the card leaves the stock.
+# A sale up to this many days before the card left the stock explains why it left.
 SOLD_DAYS: Final = 14
 
 # A card left when its newest observation with copies was followed by one without, or by the card's

@@ -1,9 +1,9 @@
-"""The breaker: decides whether a priced run stops for the seller's look, because too many of its
-cards leap. Pure.
+"""The breaker: stops a pricing run for the seller's review if too many of its cards leap. A leap is
+a move by more than half of the price. Pure.
 
-Step 7's result is judged, before caps soften it. A card leaps only where its exported price
-changes. Leaps that the seller confirmed are remembered: such a card counts again once its result
-has moved further, or once the confirmation has expired.
+The breaker judges the result of step 7, before caps limit the move. A card leaps only if its
+exported price changes. A leap that the seller confirmed counts again once the card's result has
+moved further, or once the confirmation has expired.
 """
 
 from __future__ import annotations
@@ -19,33 +19,34 @@ from cardsync.prices.limits import BREAKER_MIN_CARDS
 WHOLE_BP: Final = 10_000
 MOVE_BP: Final = 5_000
 SHARE_BP: Final = 2_000
-# In ten-thousandths of a dollar: a penny card that costs two pennies more is no reason to stop.
+# 25 cents, in ten-thousandths of a dollar: a penny card that rises by two pennies does not leap.
 LEAST_MOVE: Final = 2_500
-# How far a confirmed result may move, and for how long it is remembered.
+# A confirmation covers results within this distance of the confirmed result, for this long.
 CONFIRMED_BP: Final = 1_000
 REMEMBERED: Final = timedelta(days=30)
-# The seller's confirmations: the result of step 7 that was confirmed, and when.
+# Columns of the seller's confirmations: the confirmed result of step 7, and when it was confirmed.
 CONFIRMED: Final[dict[str, pl.DataType]] = {
     "marketplace_id": pl.Int64(),
     "price": pl.Int64(),
     "confirmed_at": TIME,
 }
-# A card without a price has nothing to move from: new cards must not dilute the share.
+# Cards without a current price are not counted: new cards must not lower the share of cards that
+# leap.
 _MOVABLE: Final = pl.col("after_bounds").is_not_null() & pl.col("current_price").is_not_null()
 
 
 def leaps(priced: pl.DataFrame) -> pl.DataFrame:
-    """`marketplace_id` and `price`, the result of step 7, of the cards that would leap."""
+    """Return `marketplace_id` and `price`, the result of step 7, of the cards that leap."""
     leaping = priced.filter(_MOVABLE & _is_far("current_price") & pl.col("changed"))
     return leaping.select("marketplace_id", price="after_bounds")
 
 
 def deep_sales(priced: pl.DataFrame) -> pl.DataFrame:
-    """The same columns of the cards whose sale's price is a leap away from their result.
+    """Return the same columns of cards on sale whose regular price, the result of step 7, is a leap
+    away from the sale price.
 
-    The seller made the sale, and so confirmed the way back: beside the sale's price, once the
-    marketplace shows it, the result of step 7 would look like a leap, and at the sale's end it is
-    one.
+    While the marketplace shows the sale price, the regular price looks like a leap, and it is a
+    leap when the sale ends. The seller made the sale, so these leaps count as confirmed.
     """
     reduced = pl.col("sale_id").is_not_null() & pl.col("after_bounds").is_not_null()
     return priced.filter(reduced & _is_far("target")).select("marketplace_id", price="after_bounds")
@@ -57,13 +58,15 @@ def _is_far(before: str) -> pl.Expr:
 
 
 def stops(priced: pl.DataFrame, leaping: pl.DataFrame) -> bool:
-    """Return whether enough of the run's cards leap that it has to stop for a review."""
+    """Return whether so many of the run's cards leap that the run stops for a review."""
     cards = priced.select(_MOVABLE.sum()).item()
     return bool(cards >= BREAKER_MIN_CARDS and leaping.height * WHOLE_BP > cards * SHARE_BP)
 
 
 def unconfirmed(leaping: pl.DataFrame, confirmed: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """The leaps that the seller has not confirmed; `confirmed` has the columns of CONFIRMED."""
+    """Return the leaps that the seller has not confirmed; `confirmed` has the columns of
+    CONFIRMED.
+    """
     was = confirmed.rename({"price": "was"})
     beside = leaping.join(was, on="marketplace_id", how="left", maintain_order="left")
     near = (pl.col("price") - pl.col("was")).abs() * WHOLE_BP <= pl.col("was") * CONFIRMED_BP

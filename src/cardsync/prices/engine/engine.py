@@ -1,9 +1,9 @@
-"""The pricing engine: prices cards by rules at a moment, with one target and one receipt a card.
+"""The pricing engine: computes each card's target price and receipt from rules and a given time.
 Pure: it uses neither a database nor a clock.
 
 Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths of
-a dollar throughout. Every row depends on itself and the run alone, so neither the order nor the
-other rows change a price.
+a dollar throughout. A card's price depends only on its own row and the run, not on other rows or
+their order.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "cost": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
-# Zero and negative values mean "no price", never a price of zero.
+# In these columns, zero and negative values mean "no price".
 PRICE_INPUTS: Final = (
     "current_price",
     "market",
@@ -75,8 +75,7 @@ PRICE_INPUTS: Final = (
     "listings_low",
     "approved_price",
 )
-# Every step's columns, in the order of the steps; columns of steps that no rule of the
-# run uses are null.
+# The columns of all steps, in the order of the steps. Columns of steps that the run skips are null.
 RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "blockers": pl.UInt16(),
     "rule_id": pl.Int64(),
@@ -113,13 +112,13 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "after_rounding": pl.Int64(),
     "after_holdout": pl.Int64(),
     "holdout": holdout.GROUP,
-    # The guards that select the card, as bits in the order of the run's guards.
+    # The guards that select the card, as bits in the order of `Run.guards`.
     "guards": pl.Int64(),
     "guard_floor": pl.Int64(),
     "guard_floor_id": pl.Int64(),
     "guard_ceiling": pl.Int64(),
     "guard_ceiling_id": pl.Int64(),
-    # The guard whose daily limit the cap stopped at.
+    # The guard whose daily cap limited the price.
     "guard_cap_id": pl.Int64(),
     "after_review": pl.Int64(),
     "review": review.REASON,
@@ -130,7 +129,7 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of the steps 4 to 13 is described by the column that it leaves and by the runs that need
+    """One of steps 4 to 13: the column of its price, its function, and a test whether a run needs
     it.
     """
 
@@ -156,13 +155,13 @@ PRICE_STEPS: Final = (
     Step("after_review", review.review, lambda run: run.reviewed),
     Step("target", steps.change),
 )
-# These expressions are built once: building them costs more than pricing one card.
+# Null columns are built once, because building them takes longer than pricing one card.
 NOTHING: Final = {
     name: pl.lit(None, dtype).alias(name)
     for name, dtype in (INPUT_COLUMNS | RECEIPT_COLUMNS).items()
 }
-# A run resolves these columns before the engine, because SQL answers queries. The engine uses only
-# those of them that the frame has.
+# The run fills these columns before it calls the engine, because SQL evaluates the queries. The
+# engine uses those columns of them that the frame has.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates", "guards")
 
 
@@ -173,14 +172,15 @@ def price(
     now: datetime,
     sales: Sequence[Sale] = (),
 ) -> pl.DataFrame:
-    """Return the cards in their order, with RECEIPT_COLUMNS.
+    """Price the cards and return them in the same order, with RECEIPT_COLUMNS.
 
-    The columns `rule_id` and `sale_id` among them name the rule and the sale that govern each card.
+    The columns `rule_id` and `sale_id` name the rule and the sale of each card.
     """
     run = _run(rules, seller, now, sales)
     inputs = _inputs(cards)
     frame = _on_sale(_governed(inputs, run), inputs, run)
-    # Eligibility is the first step, and reads the failures of the second and third.
+    # Eligibility is step 1 of the spec, but runs after steps 2 and 3, because their failures make
+    # cards ineligible.
     if run.costed:
         frame = frame.with_columns(steps.floors_by_cost())
     if run.guards:
@@ -223,7 +223,7 @@ def _run(
 
 
 def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
-    """Run step 2 and put the governing rule's parameters beside each card."""
+    """Run step 2 and join the governing rule's parameters to each card."""
     resolved = "rule_id" in inputs.columns
     if run.any(lambda rule: rule.query) and not resolved:
         raise ValueError("queries are resolved before the engine: the cards lack rule_id")
@@ -244,8 +244,8 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
 
 
 def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
-    """Put the sale of each governed card and its parameters beside it; no sale holds a pinned
-    card.
+    """Join its sale's parameters to each card that a rule governs. No rule governs pinned cards, so
+    sales do not change them.
     """
     if not run.on_sale:
         return frame.drop("sale_id", strict=False)
@@ -269,14 +269,14 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
 
 
 def _inputs(cards: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards with every typed input column; values that are no prices become null.
+    """Return the cards with every input column in its type. Prices of zero or less become null.
 
-    Other columns pass through.
+    Columns that are not inputs stay unchanged.
     """
     missing = REQUIRED_COLUMNS.keys() - set(cards.columns)
     if missing:
         raise ValueError(f"cards lack {', '.join(sorted(missing))}")
-    # Columns that an earlier run left in the frame are no inputs of this run.
+    # Receipt columns of an earlier run are not inputs of this run.
     stale = [name for name in RECEIPT_COLUMNS if name not in RESOLVED and name in cards.columns]
     schema = cards.schema
     return cards.drop(stale).with_columns(_input(schema, name) for name in INPUT_COLUMNS)
@@ -302,10 +302,10 @@ def _need_known(ids: pl.Series, known: set[int], what: str) -> None:
 def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -> pl.DataFrame:
     columns = [name for name in inputs if name not in RESOLVED]
     wanted = [name for name in columns if name in given and name not in RECEIPT_COLUMNS]
-    # Steps that did not run have left no column.
+    # Skipped steps wrote no columns.
     priced = frame.select(cs.by_name(*wanted, *RECEIPT_COLUMNS, require_all=False)).collect()
-    # Columns that were not given and those of steps that did not run are added to the result; as
-    # one null each they cost nothing.
+    # Missing input columns and columns of skipped steps are added as null literals, which use no
+    # memory.
     kept = set(priced.columns)
     return priced.with_columns(
         nothing for name, nothing in NOTHING.items() if name not in kept
@@ -313,9 +313,9 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
 
 
 def limited(priced: pl.DataFrame) -> pl.DataFrame:
-    """Return `marketplace_id` of the cards that a cap limits, the rule or guard with the cap
-    (`rule_id`), the rule's price without it (`asked`), and whether the rule leaves the price
-    unchanged (`held`).
+    """Return the cards that a cap limits: `marketplace_id`; `rule_id` of the rule or guard with the
+    cap; `asked`, the rule's price without the cap; and `held`, whether the cap keeps the current
+    price.
     """
     return priced.filter(is_limited()).select(
         "marketplace_id", pl.coalesce("guard_cap_id", "rule_id").alias("rule_id"), "held",
@@ -328,9 +328,8 @@ def _asked() -> pl.Expr:
 
 
 def is_limited() -> pl.Expr:
-    """Return whether a cap keeps a card from the price that its rule would ask without the cap.
-    Cards priced by a promotion, a hold-out or a review are left out: their receipts already name
-    that step.
+    """Return whether a cap makes a card's target differ from its rule's price. Cards that a
+    promotion, a hold-out or a review priced are excluded, because their receipts name that step.
     """
     asked = _asked()
     limit = pl.col("seller_limit")
@@ -349,12 +348,13 @@ def gated(priced: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The summary counts a run's cards.
+    """The counts of a run's cards.
 
     priced = unchanged + changed; changed = up + down; a first price counts as a rise. `reviewed`
-    counts the cards whose price waits for the seller's decision, and `held` the cards that a cap
-    keeps from their rule's price, whether they move up to the cap's limit or stay. The values of
-    the rises and the falls are in ten-thousandths, over all copies.
+    counts the cards whose price waits for the seller's decision. `held` counts the cards that a cap
+    limits, whether they move to the cap's limit or keep their price. `up_value` and `down_value`
+    are the sums of rises and falls, each multiplied by the card's copies, in ten-thousandths of a
+    dollar.
     """
 
     cards: int

@@ -1,5 +1,5 @@
-"""Small column expressions that the steps are written in: first choice, condition, half-up rounding
-in integers, age.
+"""Column expressions that the steps share: choices, conditions, half-up rounding of
+integers, ages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def where(condition: pl.Expr, value: pl.Expr | str) -> pl.Expr:
 
 
 def first(choices: Iterable[tuple[pl.Expr, pl.Expr]], dtype: pl.DataType) -> pl.Expr:
-    """Return the value of the first choice whose condition holds, null when none does."""
+    """Return the value of the first choice whose condition is true, null if none is."""
     result: pl.Expr = pl.lit(None, dtype)
     for condition, value in reversed(list(choices)):
         result = pl.when(condition).then(value).otherwise(result)
@@ -35,7 +35,9 @@ def true(condition: pl.Expr) -> pl.Expr:
 
 @lru_cache(maxsize=64)
 def moment(at: datetime) -> pl.Expr:
-    """Return the moment as a literal, made once for all the steps of a run that compare with it."""
+    """Return the time as a literal, cached because several steps of a run compare with the same
+    time.
+    """
     return pl.lit(at, TIME)
 
 

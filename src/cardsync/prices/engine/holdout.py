@@ -1,8 +1,8 @@
-"""The step `holdout`: a small random part of a rule's cards keeps its price, and a second part of
-the same size is named as the comparison group. Pure.
+"""The step `holdout`: a small random share of a rule's cards keeps its price, and a second share of
+the same size is marked as the comparison group. Pure.
 
-The part is drawn again every thirty days by a number made of the rule, the thirty days and the
-card's marketplace id, so each run, preview and replay draws the same cards.
+The draw depends only on the rule, the 30-day window and the card's marketplace id, so every run,
+preview and replay draws the same cards.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from cardsync.prices.engine.expressions import true, where
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.engine.run_inputs import Run
 
-# Append only, as with every Enum of a receipt. `twin` follows the rule and is compared.
+# Append only, because stored receipts contain these values. `twin` cards follow the rule; `held`
+# cards are compared with them.
 GROUP: Final = pl.Enum(["held", "twin"])
-# The multipliers of the finalizer of MurmurHash3 (64 bit); it spreads ids that follow each other.
+# The multipliers of MurmurHash3's 64-bit finalizer, which turns consecutive ids into unrelated
+# numbers.
 _MIX: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 
 def _part(seed: pl.Expr) -> pl.Expr:
-    """Return a number from 0 to 9,999 of each card; 64 bits overflow as they do in the original,
-    and the id of a custom listing, which is below zero, counts by its bits.
+    """Return a number from 0 to 9,999 for each card. Products overflow 64 bits, as in MurmurHash3.
+    Custom listings have negative ids, whose bits are read as an unsigned number.
     """
     mixed = pl.col("marketplace_id").reinterpret(signed=False) ^ seed
     for factor in _MIX:
@@ -34,8 +36,8 @@ def _part(seed: pl.Expr) -> pl.Expr:
 
 
 def keeps_limits(price: pl.Expr, run: Run) -> pl.Expr:
-    """Return whether a price that no step made, of a card that is not on sale, is one of whole
-    cents within the limits.
+    """Return whether a current or accepted price is in whole cents and within the limits, and its
+    card is not on sale.
     """
     kept = (price >= pl.col("_low")) & (price <= pl.col("_high"))
     kept &= price % UNITS_PER_CENT == 0
@@ -47,8 +49,8 @@ def keeps_limits(price: pl.Expr, run: Run) -> pl.Expr:
 
 
 def holdout(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Keep the price of the cards that are held out. A card on sale, without a price, or with one
-    that breaks the limits is not drawn.
+    """Keep the current price of the cards that are held out. Cards on sale and cards whose current
+    price is missing or outside the limits are not drawn.
     """
     current = pl.col("current_price")
     drawn = price.is_not_null() & keeps_limits(current, run)

@@ -1,5 +1,5 @@
-"""Computes the number that draws the cards of a rule's hold-out for the thirty days of a moment.
-Pure.
+"""Computes the random seed by which a rule's hold-out cards are drawn. Each window of 30 days has
+another seed. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def window(now: datetime) -> int:
-    """Return the number of the thirty days, counted from 1970 in UTC."""
+    """Return the number of the 30-day window that contains `now`, counted from 1970 in UTC."""
     return (now - _FIRST) // WINDOW
 
 
@@ -22,6 +22,6 @@ def begin_of(number: int) -> datetime:
 
 
 def seed(rule_id: int, now: datetime) -> int:
-    """Return the rule's number of 64 bits for these thirty days."""
+    """Return the rule's 64-bit seed for the 30-day window that contains `now`."""
     drawn_from = f"{rule_id}:{window(now)}".encode()
     return int.from_bytes(hashlib.sha256(drawn_from).digest()[:8], "big")

@@ -1,5 +1,5 @@
-"""The steps that read the market: the market gate, undercutting, and the reduction of a price that
-stands still. Pure.
+"""The steps that read market data or sales: the market gate, the undercut and the stale reduction.
+Pure.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ UNDERCUT: Final = pl.Enum(["taken", "no_listing", "not_above", "buy_out", "not_h
 RECENT_MOVE: Final = timedelta(days=14)
 
 
-# A gate that undercut, or had nothing to gain from it, holds nothing back.
+# With these verdicts, the gate did not hold the price: it undercut the lowest listing, or the
+# undercut would not have been lower than the price.
 GATE_PASSED: Final = ("taken", "not_lower")
 
 
-# 5
+# Step 5
 def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Undercut the lowest listing if all evidence for it is fresh and sufficient and no buyer
-    bought the market out; never raise a price.
+    """Undercut the lowest listing if the market evidence is fresh and sufficient and no buyer
+    bought the market out. The gate never raises a price.
     """
 
     def fresh(column: str) -> pl.Expr:
@@ -73,15 +74,18 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 
 def _bought_out(run: Run) -> pl.Expr:
-    """Return whether a buy-out was seen in the last four hours; a future stamp is unknown."""
+    """Return whether a buy-out was detected in the last four hours; a time in the future does not
+    count.
+    """
     return within(run.now - BUY_OUT_WINDOW, run.now, "buy_out_detected_at")
 
 
-# 5b
+# Step 5b
 def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Rise to just under the lowest listing where it is above the price; never lower a price.
+    """Raise the price to just under the lowest listing, if that is higher; never lower a price.
 
-    Fresh listings in the card's own condition come first, then the upload's low price.
+    The lowest listing is that of fresh listings in the card's condition, or else the low price of
+    the upload.
     """
     asked = pl.col("_up_factor").is_not_null() & price.is_not_null()
     seen = true(pl.col("listings_observed_at") >= pl.col("_up_since")) & true(
@@ -117,10 +121,10 @@ def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ]
 
 
-# 6
+# Step 6
 def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Lower the price step by step for a card that does not sell; a card whose market moved lately
-    is spared if the rule says so.
+    """Lower the price of a card that does not sell, step by step. With `velocity_boost_enabled`,
+    cards whose market price moved in the last 14 days are spared.
     """
     asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
     unsold_since = pl.max_horizontal("listed_since", "last_sold_at")

@@ -1,7 +1,7 @@
 """Warns about market evidence that a rule needs and that was never imported. Pure.
 
-Without recent sales a sales anchor falls back, and without listings a gate never undercuts. A
-seller who writes, previews or follows such a rule gets a warning.
+Without recent sales, a rule's sales anchor falls back on the next source; without listings, its
+market gate never undercuts. Sellers who write, preview or use such a rule get a warning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_LISTINGS: Final = "market_gate: no listings are known of any card, so nothing
 
 
 class Observed(NamedTuple):
-    """The flags say whether sales and listings of any product were ever imported."""
+    """Flags: whether sales and listings of any product were ever imported."""
 
     sales: bool
     listings: bool
@@ -33,5 +33,5 @@ def in_vain(rule: Rule, observed: Observed) -> list[str]:
 
 
 def warnings_of(rules: Iterable[Rule], observed: Observed) -> list[str]:
-    """Return the same sentences for many rules, each under its rule's name."""
+    """Return the warnings of many rules, each with its rule's name."""
     return [f"rule “{rule.name}”: {said}" for rule in rules for said in in_vain(rule, observed)]

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 
 def day_start(now: datetime, zone: str) -> datetime:
-    """Return midnight in the seller's zone, also on days that do not have 24 hours."""
+    """Return the last midnight in the seller's time zone, also on days of 23 or 25 hours."""
     return _midnight(now, zone, 0)
 
 

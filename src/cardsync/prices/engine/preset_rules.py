@@ -59,7 +59,7 @@ PRESETS: Final[dict[PresetName, Rule]] = {
 
 
 def preset_rule(name: str) -> Rule:
-    """Return the one ordinary rule that a preset makes; its id is 0 until it is saved."""
+    """Return the rule of a preset; its id is 0 until it is saved."""
     for preset, rule in PRESETS.items():
         if preset == name:
             return rule

@@ -1,9 +1,9 @@
-"""The step `review`: a move beyond the seller's review limits keeps the card's price, with the
-reason. Pure.
+"""The step `review`: a card whose move is beyond the review limits keeps its price, and the column
+`review` names the reason. Pure.
 
-A price that the seller accepted passes, and so does each price on the way to it. A move beyond the
-accepted price goes as far as the accepted price and waits there. While a sale holds the card, an
-accepted price is the regular one, and the sale's cut is taken from it before anything is compared.
+A price that the seller accepted (`approved_price`) passes, and so does each price on the way to it.
+A larger move stops at the accepted price and waits there. If a card is on sale, its accepted price
+is the regular price, so the sale's cut is taken from it before the comparison.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from cardsync.prices.engine.holdout import keeps_limits
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.engine.run_inputs import Run
 
-# Append only, as with every Enum of a receipt.
+# Append only, because stored receipts contain these values.
 REASON: Final = pl.Enum(["rise", "drop", "first_price"])
 
 
 def review(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Where the move needs review, keep the current price, or the accepted price if it is on the
-    way. A card without a current or accepted price stays without a price.
+    """Keep the current price of cards whose move needs review. If their accepted price is between
+    the current and the new price, return that. Cards without a current or accepted price get no
+    price.
     """
     current = pl.col("current_price")
     approved = _approved(run)
@@ -58,8 +59,9 @@ def _approved(run: Run) -> pl.Expr:
 
 
 def _stays(price: pl.Expr, run: Run) -> pl.Expr:
-    """Return the price that a card keeps while a further one waits: an accepted price that is on
-    the way and within the present limits. A sale prices its cards again in each run.
+    """Return the price of a card whose new price waits for review: the accepted price, if it is on
+    the way to the new price and within the limits, and otherwise the current price. Cards on sale
+    keep the current price, because each run prices them again.
     """
     current = pl.col("current_price")
     approved = pl.col("approved_price")
@@ -70,9 +72,9 @@ def _stays(price: pl.Expr, run: Run) -> pl.Expr:
 
 
 def _drops(price: pl.Expr, run: Run) -> pl.Expr:
-    """Return whether the price falls too far. The seller made the sale, so a sale's own cut is no
-    drop: the regular price is compared, which is the accepted one if the card is at the sale's
-    price already.
+    """Return whether the price drops by more than the limit. The seller made the sale, so the
+    sale's own cut is no drop: for cards on sale, the drop is measured from the regular price. That
+    is the accepted price of a card whose current price is the sale price already.
     """
     current = pl.col("current_price")
     drops = (current - price) * WHOLE_BP > current * pl.col("_review_down")
@@ -80,7 +82,8 @@ def _drops(price: pl.Expr, run: Run) -> pl.Expr:
         return drops
     factor = pl.col("_sale_factor")
     approved = pl.col("approved_price")
-    # Rounding moves a price away from the exact cut, so the nearer of the two counts.
+    # A current price nearer to the sale price than to the accepted price is the sale price:
+    # rounding moved it away from the exact amount.
     at_sale = true(current * 2 * WHOLE_BP < approved * (WHOLE_BP + factor))
     regular = pl.when(at_sale).then(approved).otherwise(current)
     lowest = scaled(scaled(regular, WHOLE_BP - pl.col("_review_down")), factor)

@@ -1,4 +1,4 @@
-"""Rounds a price to the ending that its rule asks for, within the bounds. Pure."""
+"""Rounds prices to the ending that the rule names, within the limits. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.steps import direct_low_of, hard_floor_of
 
 
-# 12
+# Step 12
 def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Round half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down),
-    then up to the ending.
+    """Round half-up to cents within the limits, then up to the ending. Floors round up to cents,
+    ceilings down.
     """
     lowest = cents_up(_bound_below(run))
     highest = cents_down(pl.col("_high"))
@@ -30,8 +30,8 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
         bottom = cents_up(pl.col("_cap_low"))
         stopped = pl.col("after_cap")
         limit = pl.col("seller_limit")
-        # A cap that binds overrides floor and ceiling; a price that steps 9 to 11 moved past it
-        # stays past it.
+        # A cap that limited the price overrides floor and ceiling. A price that steps 9 to 11 moved
+        # past the cap stays past it.
         up = true(limit < pl.col("after_bounds"))
         down = true(limit > pl.col("after_bounds"))
         lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
@@ -56,9 +56,9 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
     )
     rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
     ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
-    # An ending that would pass a limit is not applied: the price in cents stays.
+    # The price keeps its cents if the ending would exceed a limit.
     chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
-    # A cap that leaves the price unchanged keeps its fraction of a cent, too.
+    # A cap that holds the current price also keeps the price's fraction of a cent.
     shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
     untouched = pl.col("held") & shown if run.capped else pl.lit(False)
     chosen = pl.when(true(untouched)).then(price).otherwise(chosen)
@@ -66,7 +66,9 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 
 def _bound_below(run: Run) -> pl.Expr:
-    """Return the floor, and the current price under never_lower where no sale lowers it."""
+    """Return the rule's floor, or the higher current price if the rule has `never_lower` and no
+    sale lowers the price.
+    """
     current = pl.col("_never_lower")
     if run.on_sale:
         current = current & (pl.col("sale_id").is_null() | pl.col("_sale_keeps"))
@@ -74,7 +76,9 @@ def _bound_below(run: Run) -> pl.Expr:
 
 
 def _raised_to(run: Run) -> list[pl.Expr]:
-    """Return the prices that steps 9 and 10 never go below."""
+    """Return the minimum prices of steps 9 and 10: floors of the sale, the seller and the guards,
+    and the Direct minimum.
+    """
     sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
     sale_floor += hard_floor_of(run)
     return sale_floor + ([direct_low_of(run)] if run.seller.direct_program else [])

@@ -1,8 +1,8 @@
-"""Declares the base rule, the sale and the seller-wide settings as frozen objects that cannot
-contradict themselves.
+"""Declares rules, sales and the seller-wide pricing settings as frozen dataclasses that check their
+own values.
 
-Values from the wire or the database have money in ten-thousandths of a dollar and percentages in
-basis points; `InvalidRule` names the field that contradicts.
+Money is in ten-thousandths of a dollar, and percentages are in basis points. `InvalidRule` names
+the field whose value is refused.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ CapPeriod = Literal["sync", "day", "week"]
 CapMode = Literal["clamp", "hold"]
 RepricingScope = Literal["all_games", "games_with_rules"]
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
-# The spec has no such limit: +10,000 % keeps every product inside Int64, and a seller who types
-# more has mistyped.
+# The spec sets no such limit. With +10,000 % every multiplication stays within Int64, and a seller
+# who types more has mistyped.
 ADJUST_BP_MAX: Final = 1_000_000
-# The limit is a hundred years: an age is subtracted from a time, and the result must stay a time.
+# A hundred years. The engine subtracts ages from the time of the run, and the result must be a
+# valid datetime.
 DAYS_MAX: Final = 36_525
 UNDERCUT_UP_MAX: Final = 5_000
-# With a larger least step, no cap would limit most cards.
+# Maximum of `minimum_cap_step`: with a step of more than $100, caps would limit few cards.
 CAP_STEP_MAX: Final = 1_000_000
-# A hold-out is a small part of the cards: more would cost more than its answer is worth.
+# A hold-out is at most 20% of a rule's cards: keeping old prices on more cards would cost more than
+# the comparison is worth.
 HOLDOUT_MAX: Final = 2_000
 
 
 class InvalidRule(ValueError):
-    """A value is one that no rule or setting may have; `field` is its name on the wire."""
+    """Error for a value that no rule or setting may have; `field` is its name in the API."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -57,8 +59,8 @@ def _check(thing: Any, at: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """From `after_days` without a sale on, the price falls by `step_bp` every `every_days`, by at
-    most `limit_bp` in all.
+    """The stale reduction: after `after_days` without a sale, the price falls by `step_bp` every
+    `every_days`, by at most `limit_bp` in all.
     """
 
     after_days: Annotated[int, Field(0, DAYS_MAX, label="After days")]
@@ -72,7 +74,9 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class SmallCap:
-    """Separate limits bind cards whose period began below this price."""
+    """The limits of cheap cards. They replace the cap's limits if the card's price was under
+    `below` when the period began.
+    """
 
     below: Annotated[int, Field(1, MAX_UNITS, money=True, label="Cards under dollars")]
     up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX, label="Percent up for cheap cards")] = None
@@ -84,8 +88,8 @@ class SmallCap:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A cap limits a price's move within a period. None leaves that direction free, 0 forbids
-    it.
+    """A limit on a price's move within a period. None sets no limit in that direction; 0 forbids
+    every move in that direction.
     """
 
     up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX, label="Percent up")] = None
@@ -100,7 +104,7 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class MarketGate:
-    """The lowest listing is undercut only where this evidence exists."""
+    """The market evidence that a card needs before its rule undercuts the lowest listing."""
 
     min_listings: Annotated[int, Field(0)]
     min_sales_30d: Annotated[int, Field(0)]
@@ -113,8 +117,8 @@ class MarketGate:
 
 @dataclass(frozen=True, slots=True)
 class ReviewLimits:
-    """A larger rise or drop, and with `first_price` a card's very first price, waits for the
-    seller's word instead of being exported. None sets no limit in that direction.
+    """Limits of a rise and a drop: a larger move waits for the seller's approval. With
+    `first_price`, a card's first price waits, too. None sets no limit in that direction.
     """
 
     up_bp: Annotated[
@@ -135,8 +139,8 @@ class ReviewLimits:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A base rule has by default the values of a posted rule whose fields are omitted. A new field
-    needs its line here, and the step of the engine that reads it.
+    """A pricing rule. The defaults are the values of fields that an API request omits. A new field
+    needs a line here and an engine step that reads it.
     """
 
     id: int
@@ -170,7 +174,7 @@ class Rule:
             says="Never below $….",
         ),
     ] = None
-    # The floor is also this much above the card's cost, where that is known.
+    # The second floor is the card's cost plus this many basis points, if the cost is known.
     floor_cost_bp: Annotated[
         int | None,
         Field(
@@ -245,7 +249,7 @@ class Rule:
         ),
     ] = False
     rounding: Annotated[Rounding, Field(label="Rounding", guard=False)] = "cent"
-    # The rule's own limits replace the seller-wide ones.
+    # The rule's review limits replace the seller-wide review limits.
     review: Annotated[ReviewLimits | None, Field(parts=("ReviewFields", "Review"), guard=False)] = (
         None
     )
@@ -263,13 +267,14 @@ class Rule:
             guard=False,
         ),
     ] = None
-    # A guard prices no card: its floors and ceiling hold beside the rule that does.
+    # A guard sets no price: its floors, ceiling and daily cap limit the price of the rule that
+    # governs the card.
     guard: Annotated[
         bool,
         Field(api="It prices no card: its floors and ceiling hold beside the rule that does"),
     ] = False
-    # Not a field of the seller's: true if the saved query can no longer be parsed. Such a rule
-    # takes every card that no earlier rule governs, and blocks it.
+    # The service sets this field, not the seller: true if the saved query can no longer be parsed.
+    # Such a rule governs every card that no earlier rule governs, and blocks its pricing.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -282,8 +287,8 @@ class Rule:
 
     @property
     def sources(self) -> tuple[PriceSource, ...]:
-        """Return every source once, in the order in which the rule tries them: the default fallback
-        repeats the default source.
+        """Return the sources in the order in which the rule tries them, without duplicates: by
+        default, the fallback source equals the first source.
         """
         return tuple(dict.fromkeys((self.price_source, *self.fallback_sources)))
 
@@ -292,7 +297,7 @@ def _check_bounds(rule: Rule) -> None:
     if rule.floor is None or rule.ceiling is None:
         return
     _need(rule.floor <= rule.ceiling, "floor", "is above the ceiling")
-    # Final prices are whole cents: a floor of 1.001 and a ceiling of 1.009 leave none.
+    # Final prices are whole cents: no price is between a floor of 1.001 and a ceiling of 1.009.
     _need(
         up_to_cent(rule.floor) <= down_to_cent(rule.ceiling),
         "floor",
@@ -301,7 +306,7 @@ def _check_bounds(rule: Rule) -> None:
 
 
 def check_guard(rule: Rule) -> None:
-    """Raise InvalidRule for a guard with a price of its own or without a limit."""
+    """Raise InvalidRule if a guard sets a price or has no limit."""
     for each in declared(Rule):
         if not each.field.guard:
             own = getattr(rule, each.name)
@@ -322,7 +327,7 @@ def check_guard(rule: Rule) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A sale temporarily overlays the prices that the base rules ask."""
+    """A promotion: it reduces the rules' prices from `starts_at` until `ends_at`."""
 
     id: int
     name: str
@@ -333,12 +338,13 @@ class Sale:
     query: str = ""
     floor: Annotated[int | None, Field(0, MAX_UNITS, money=True)] = None
     enabled: bool = True
-    # The reduced price is not below the card's cost plus this much, where the cost is known.
+    # The sale reduces no price below the card's cost plus this many basis points, if the cost is
+    # known.
     floor_cost_bp: Annotated[int | None, Field(-WHOLE_BP, ADJUST_BP_MAX)] = None
-    # Prices that their rule never lowers stay; otherwise a sale lowers them, too.
+    # If true, the sale lowers no price whose rule has `never_lower`.
     keep_never_lower: bool = False
-    # The flag is the same as a rule's, but a sale that cannot be read only selects nothing: without
-    # the sale the price stays.
+    # True if the saved query can no longer be parsed. Such a sale selects no card, so that cards
+    # keep their regular prices.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -359,13 +365,16 @@ def down_to_cent(units: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SellerPricing:
-    """These settings hold for all rules of a seller. Pins are set per card, in the column `pin`."""
+    """A seller's pricing settings, for all rules. Each card has its own pin, in the column
+    `pin`.
+    """
 
     direct_minimum: Annotated[int, Field(0, MAX_UNITS, money=True)] = 4_000
     direct_program: bool = False
     default_rule_enabled: bool = True
     minimum_move: Annotated[int, Field(0, MAX_UNITS, money=True)] = 100
-    # A cap that allows any move allows at least this much: a part of a few cents is under a cent.
+    # A cap that allows a move allows at least this much, because a percentage of a few cents is
+    # less than a cent.
     minimum_cap_step: Annotated[int, Field(0, CAP_STEP_MAX, money=True)] = 500
     max_age_hours: Annotated[int, Field(1, 24 * DAYS_MAX)] = 168
     fee_level: FeeLevel = "1-4"
@@ -374,7 +383,8 @@ class SellerPricing:
     hard_floor: Annotated[int | None, Field(UNITS_PER_CENT, MAX_UNITS, money=True)] = None
     repricing_scope: RepricingScope = "all_games"
     shipping_adder: Annotated[int | None, Field(1, MAX_UNITS, money=True)] = None
-    # The shipping adder is asked from this price on: such orders need a tracked parcel.
+    # Prices from this amount on include the shipping adder, because such orders need tracked
+    # shipping.
     tracking_threshold: Annotated[int, Field(money=True)] = 500_000
     review_up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX)] = None
     review_down_bp: Annotated[int | None, Field(0, WHOLE_BP)] = None
@@ -385,13 +395,13 @@ class SellerPricing:
 
     @property
     def review(self) -> ReviewLimits:
-        """Return the limits of the cards whose rule has no own limits."""
+        """Return the review limits for rules without review limits of their own."""
         return ReviewLimits(self.review_up_bp, self.review_down_bp, self.review_first_price)
 
 
 def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
-    """Return the rules that may govern; the first that selects a card wins. A disabled default rule
-    leaves cards that no other rule selects as they are.
+    """Return the live rules in order of priority: the first rule that selects a card governs it. If
+    the default rule is disabled, cards that no other rule selects keep their prices.
     """
     candidates = (
         r
@@ -404,12 +414,14 @@ def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
 
 
 def live_guards(rules: Iterable[Rule]) -> list[Rule]:
-    """Return the guards that hold; their order is that of the bits in the column `guards`."""
+    """Return the live guards in the order of their bits in the column `guards`."""
     return sorted((r for r in rules if r.live and r.guard), key=lambda rule: rule.id)
 
 
 def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
-    """Return the sales that may apply at this moment; the first that selects a card wins."""
+    """Return the active sales in order of priority: the first sale that selects a card applies to
+    it.
+    """
     return sorted(
         (sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id)
     )

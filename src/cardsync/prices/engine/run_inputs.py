@@ -1,8 +1,8 @@
-"""Collects what all cards of a run share: the parameters that the steps read, from rules, sales,
-settings and the moment.
+"""Collects the parameters of a pricing run that all its cards share: rules, sales, settings and the
+time.
 
-The parameters of rules and sales are small frames that are joined to the cards. Columns that begin
-with `_` are the working set.
+The engine joins the parameters of rules and sales, which are small frames, to the cards. Columns
+whose names begin with `_` are temporary: receipts do not contain them.
 """
 
 from __future__ import annotations
@@ -33,21 +33,24 @@ from cardsync.prices.engine.rules import (
 from cardsync.sales.lots.fee_schedule import FeeSchedule, gap, schedule_at
 
 TIME: Final = pl.Datetime("us", "UTC")
-# A price has the ending when its cents + 1 are a multiple of this number.
+# A price has the ending if its cents plus one are divisible by this number.
 ENDING_CENTS: Final[dict[Rounding, int]] = {"cent": 1, "x9": 10, "x99": 100, "x49_x99": 50}
-# Listings of others are fresh for this long where the rule names no age.
+# Maximum age of other sellers' listings for rules without a market gate, which names an age.
 LISTINGS_MAX_AGE_HOURS: Final = 24
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run prices a seller's cards at one moment."""
+    """The inputs of a pricing run: a seller's rules, settings and sales, and the time of the
+    prices.
+    """
 
     rules: Sequence[Rule]
     seller: SellerPricing
     now: datetime
     sales: Sequence[Sale] = ()
-    # Keys changed rules, promotions or settings: the run is compared with the previous targets.
+    # True if an API key changed rules, promotions or settings: the importer then compares the run's
+    # prices with the previous targets.
     watched: bool = False
 
     @cached_property
@@ -56,7 +59,7 @@ class Run:
 
     @cached_property
     def guards(self) -> list[Rule]:
-        """Return the guards, each with its bit in the column `guards`."""
+        """Return the live guards. A guard's index is its bit in the column `guards`."""
         return live_guards(self.rules)
 
     @cached_property
@@ -65,8 +68,8 @@ class Run:
 
     @cached_property
     def orders(self) -> list[tuple[PriceSource, ...]]:
-        """Return the different orders in which the rules try sources. They are far fewer than the
-        rules, so each is worked out once.
+        """Return the distinct orders in which the rules try sources. There are far fewer orders
+        than rules, so the engine evaluates each order once.
         """
         return list(dict.fromkeys(rule.sources for rule in self.live))
 
@@ -83,46 +86,46 @@ class Run:
         return gap(self.schedule, self.seller.fee_level)
 
     def any(self, asks: Callable[[Rule], object]) -> bool:
-        """Return whether some live rule uses the step; the run leaves out a step without such a
-        rule.
+        """Return whether the condition is true of some live rule. The engine skips steps that no
+        live rule uses.
         """
         return any(asks(rule) for rule in self.live)
 
     @property
     def queried(self) -> bool:
-        """Return whether PostgreSQL has to select the rule, the guards and the sale of each
-        card.
-        """
+        """Return whether a rule, guard or sale has a query, which only PostgreSQL can evaluate."""
         things: list[Rule | Sale] = [*self.live, *self.guards, *self.active_sales]
         return any(thing.query for thing in things)
 
     @property
     def own_rules(self) -> list[Rule]:
-        """Return the live rules besides the default one."""
+        """Return the live rules except the default rule."""
         return [rule for rule in self.live if rule.priority != DEFAULT_PRIORITY]
 
     @property
     def every_game(self) -> bool:
-        """Return whether cards of every game are priced, without a look at the cards."""
+        """Return whether the run prices cards of every game: the scope is all games, or a rule
+        without a query selects all cards.
+        """
         all_games = self.seller.repricing_scope == "all_games"
         return all_games or any(not rule.query for rule in self.own_rules)
 
     @property
     def evidenced(self) -> bool:
-        """Return whether some rule asks for market evidence."""
+        """Return whether some rule requires market evidence."""
         return self.gated or "sales_anchor" in self.sources
 
     @property
     def reads_market(self) -> bool:
-        """Return whether some step looks at market evidence where there is any: the undercut does
-        so, and otherwise takes the upload's low price.
+        """Return whether some step reads market evidence. The undercut reads it if it exists, and
+        otherwise the low price of the upload.
         """
         return self.evidenced or self.undercut
 
     @property
     def asks_database(self) -> bool:
-        """Return whether only a run over the stored cards can price them: queries, market evidence
-        and the check of keys' changes need the database.
+        """Return whether pricing needs the database: to evaluate queries, to read market evidence
+        or to check changes by API keys.
         """
         return self.queried or self.evidenced or self.watched
 
@@ -136,13 +139,13 @@ class Run:
 
     @property
     def costed(self) -> bool:
-        """Return whether some floor needs the cards' cost."""
+        """Return whether the floor of some rule, guard or sale depends on the cards' cost."""
         asking = (*self.live, *self.guards)
         return self.sale_costed or any(rule.floor_cost_bp is not None for rule in asking)
 
     @property
     def sale_costed(self) -> bool:
-        """Return whether the floor of some sale needs the cards' cost."""
+        """Return whether the floor of some sale depends on the cards' cost."""
         return any(sale.floor_cost_bp is not None for sale in self.active_sales)
 
     @property
@@ -155,18 +158,18 @@ class Run:
 
     @property
     def guard_capped(self) -> bool:
-        """Return whether some guard limits a day's move."""
+        """Return whether some guard has a daily cap."""
         return any(guard.cap for guard in self.guards)
 
     @property
     def periodic(self) -> bool:
-        """Return whether the run needs the price from the beginning of the period."""
+        """Return whether the run needs each card's price at the beginning of its cap period."""
         return self.capped or "current" in self.sources
 
     @property
     def periods(self) -> set[CapPeriod]:
-        """Return the periods whose first prices the run needs; without a cap, the source `current`
-        begins with the day's first price.
+        """Return the periods whose first prices the run needs. For a rule without a cap, the source
+        `current` is the day's first price.
         """
         asking = [rule for rule in self.live if rule.cap or "current" in rule.sources]
         found: set[CapPeriod] = {rule.cap.period if rule.cap else "day" for rule in asking}
@@ -186,7 +189,7 @@ class Run:
 
     @property
     def reviewed(self) -> bool:
-        """Return whether some move of a price waits for the seller's word."""
+        """Return whether some rule's cards have review limits."""
         return self.any(lambda rule: (rule.review or self.seller.review).asked)
 
     @property

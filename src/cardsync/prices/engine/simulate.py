@@ -1,5 +1,5 @@
-"""Prices cards by a run and compares the prices with others: the only module that compares prices
-under different rules. Pure.
+"""Prices cards by a run and compares the results with other prices. Only this module compares
+prices under different rules. Pure.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from cardsync.prices.engine.run_inputs import Run
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a run on the prices of cards. `cards` are these in their order as the engine
-    priced them, and `asks` is the price that each of them then has: its target, or the price that
-    it keeps.
+    """The effect of a run on the prices of cards. `cards` are in their original order, as the
+    engine priced them. Their column `asks` is the price after the run: the target, or the current
+    price of a card without a target.
     """
 
     run: Run
@@ -31,12 +31,14 @@ class Effect:
 
     @property
     def worth(self) -> tuple[int, int]:
-        """Return the listed value at the prices of now and at those that the run asks."""
+        """Return the listed value at the current prices and at the prices after the run."""
         before, after = worth(self.cards, "current_price", "asks")
         return before, after
 
     def moves(self, was: str = "current_price", asks: str = "asks") -> pl.DataFrame:
-        """Return the cards whose two prices differ, the largest move first."""
+        """Return the cards whose prices in the columns `was` and `asks` differ, the largest move
+        first.
+        """
         differ = self.cards.filter(pl.col(was).ne_missing(pl.col(asks)))
         return furthest(differ, (pl.col(asks).fill_null(0) - pl.col(was).fill_null(0)).abs())
 
@@ -47,8 +49,8 @@ def simulate(run: Run, cards: pl.DataFrame) -> Effect:
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame, prices: Sequence[str]) -> pl.DataFrame:
-    """Return the cards with a price that differs between two frames, by `id`, with the prices of
-    the second as `{price}_after`.
+    """Join two frames by `id` and return the cards with a price that differs. The prices of the
+    second frame are in the columns `{price}_after`.
     """
     then = {f"{name}_after": name for name in prices}
     both = before.join(after.select("id", **then), on="id", how="inner")
@@ -58,12 +60,12 @@ def moved(before: pl.DataFrame, after: pl.DataFrame, prices: Sequence[str]) -> p
 
 
 def worth(cards: pl.DataFrame, *prices: str) -> list[int]:
-    """Return the value of all copies at each of these prices; no price is worth nothing."""
+    """Return the value of all copies at each of these prices; a missing price counts as zero."""
     copies = pl.col("quantity").cast(pl.Int128)
     sums = cards.select((pl.col(name) * copies).sum().alias(name) for name in prices)
     return [int(value) for value in sums.row(0)]
 
 
 def furthest(cards: pl.DataFrame, move: pl.Expr) -> pl.DataFrame:
-    """Return the cards with the largest move first; equal ones by their marketplace ids."""
+    """Sort the cards by move, the largest first, then by marketplace id."""
     return cards.sort([move, "marketplace_id"], descending=[True, False])

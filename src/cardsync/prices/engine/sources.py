@@ -1,5 +1,5 @@
-"""The sources of a rule's base price: the column of each, and the reasons why one cannot be
-used.
+"""The sources of a rule's base price: the column of each source, and the reasons why it is
+refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ REFUSAL: Final = pl.Enum(
 )
 _PRICE_COLUMN: Final[dict[PriceSource, str]] = {
     "sales_anchor": "sales_median",
-    # The source is the period's first price, so that repeated runs do not compound.
+    # The source `current` is the period's first price: with the latest price, repeated runs would
+    # compound the rule's percentage.
     "current": "period_start_price",
 }
 
 
 def period_start(run: Run) -> list[pl.Expr]:
-    """Return the price when the governing rule's period began; a card without such a price began
-    with its current price.
+    """Return the card's price at the beginning of its rule's cap period; the current price if the
+    earlier price is unknown.
     """
     period = pl.col("_cap_period")
     began = first(
@@ -42,8 +43,8 @@ def period_start(run: Run) -> list[pl.Expr]:
 
 
 def refusals(run: Run) -> list[pl.Expr]:
-    """Return, for each source that some rule needs, the reason why its price cannot be used; null
-    where it can.
+    """Return a column for each source that some rule uses: the reason why its price is refused, or
+    null.
     """
     governed = pl.col("rule_id").is_not_null()
     return [
@@ -72,7 +73,7 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
             ("too_few_sales", ~true(pl.col("sales_count") >= ANCHOR_SALES)),
             ("sales_too_old", ~since(run.now - SALES_WINDOW, "sales_newest_at")),
             ("evidence_too_old", ~since(run.now - SALES_FETCHED, "sales_fetched_at")),
-            # A timestamp in the future gives no age, so the evidence counts as unknown.
+            # Evidence with a time in the future has no valid age, so it is refused.
             ("future_evidence", true(pl.col("sales_fetched_at") > moment(run.now))),
         ]
     elif source != "current":

@@ -1,9 +1,9 @@
-"""The thirteen steps of pricing.md, one function each, in the order of its table, as column
-expressions.
+"""The thirteen steps of `docs/pricing.md` as column expressions: a function for each step, in the
+order of that file's table.
 
-Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the
-last one `target`. Columns that begin with `_` are the working set (`engine.run_inputs`) and are
-dropped at the end; all others are receipt columns.
+Each step from 4 on takes the price of the previous step and writes the column `after_<step name>`;
+the last step writes `target`. Columns whose names begin with `_` are temporary parameters
+(`engine.run_inputs`); all other columns are part of the receipt.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cardsync.prices.engine.rules import WHOLE_BP, Rule, down_to_cent, up_to_cen
 from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.engine.sources import SOURCE, observed_at, price_of, unrefused
 
-# The order is the bit of each code in the column `blockers`. Append only, because receipts are
-# stored.
+# A code's position is its bit in the column `blockers`. Append only, because stored receipts
+# contain these bits.
 BLOCKERS: Final[dict[str, str]] = {
     "automatic_pricing_paused": "Automatic pricing is paused.",
     "pinned": "The price is pinned.",
@@ -40,7 +40,7 @@ BLOCKERS: Final[dict[str, str]] = {
     "game_without_rules": "Only the default rule matches cards of its game.",
 }
 BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
-# Append only, as with every Enum of a receipt.
+# Append only, because stored receipts contain these values.
 BOUND: Final = pl.Enum(
     [
         "floor",
@@ -57,15 +57,15 @@ BOUND: Final = pl.Enum(
 LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
 
 
-# 1
+# Step 1
 def eligibility(run: Run) -> list[pl.Expr]:
-    """Return every reason why a card keeps its price, as bits.
+    """Return the reasons why a card is not priced, as bits.
 
-    Eligibility is judged after steps 2 and 3, whose failures are reasons.
+    The engine runs this step after steps 2 and 3, because their failures are among the reasons.
     """
     governed = pl.col("rule_id").is_not_null()
     usable = pl.col("source").is_not_null()
-    # A guard with an unreadable query might hold any card, so it blocks them all.
+    # A guard whose query is broken might limit any card, so it blocks all cards.
     broken = true(pl.col("_broken")) | pl.lit(any(guard.broken for guard in run.guards))
     lacking = governed & ~usable & ~broken
     custom = pl.col("custom").fill_null(False)
@@ -84,32 +84,32 @@ def eligibility(run: Run) -> list[pl.Expr]:
         flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16)
         for code, flag in reasons.items()
     ]
-    # No step runs for a pinned card, not even this one: its blockers name neither the pin nor
-    # anything else.
+    # A pinned card has no blockers, not even `pinned`, because no step applies to it.
     unpinned = pl.col("pin").is_null().cast(pl.UInt16)
     return [(reduce(or_, bits) * unpinned).alias("blockers")]
 
 
 def _out_of_scope(run: Run) -> pl.Expr:
-    """Return whether no rule but the default one selects a card of the card's game."""
+    """Return whether only the default rule selects cards of the card's game."""
     if run.every_game:
         return pl.lit(False)
     return ~pl.col("game_has_rules").fill_null(True) if run.own_rules else pl.lit(True)
 
 
-# 2
+# Step 2
 def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
-    """Return the governing rule. With `resolved`, the column `rule_id` came with the cards, because
-    SQL answers queries; otherwise the first live rule governs.
+    """Return each card's governing rule; a pinned card has none. If `resolved`, SQL evaluated the
+    queries and filled `rule_id`; otherwise no rule has a query, and the first live rule governs all
+    cards.
     """
     rule = pl.col("rule_id") if resolved else pl.lit(run.live[0].id if run.live else None, pl.Int64)
     return [where(pl.col("pin").is_null(), rule).alias("rule_id")]
 
 
-# 3
+# Step 3
 def price_source(run: Run) -> list[pl.Expr]:
-    """Return the first source in the governing rule's order that was not refused; the current price
-    is never taken by default.
+    """Return the first source of the governing rule that was not refused. The current price is a
+    source only if the rule names it.
     """
     picks = [
         (pl.col("_order") == number, pl.coalesce(*(unrefused(source) for source in order)))
@@ -127,23 +127,23 @@ def source_price(run: Run) -> list[pl.Expr]:
     return [first(prices, pl.Int64()).alias("base"), first(times, TIME).alias("source_observed_at")]
 
 
-# 4
+# Step 4
 def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return [(scaled(price, pl.col("_factor")) + pl.col("_amount")).alias("after_formula")]
 
 
-# 4, seller-wide
+# Step 4, for all rules
 def shipping_adder(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Add the seller's amount for the tracked parcel to prices from the tracking threshold on."""
+    """Add the seller's surcharge for tracked shipping to prices from the tracking threshold on."""
     adder = pl.lit(run.seller.shipping_adder, pl.Int64)
     dear = true(price >= run.seller.tracking_threshold)
     return [pl.when(dear).then(price + adder).otherwise(price).alias("after_shipping_adder")]
 
 
-# 7, beside the rule's own bounds
+# Step 7, guards
 def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
-    """Return the guards that hold each card, as bits. Guards without a query hold every card;
-    pinned cards and cards without a rule are not priced, so no guard holds them.
+    """Return the guards that limit each card, as bits. Guards without a query limit every card.
+    Pinned cards and cards without a rule are not priced, so they have no guards.
     """
     if not resolved and any(guard.query for guard in run.guards):
         raise ValueError("queries are resolved before the engine: the cards lack guards")
@@ -154,7 +154,8 @@ def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
 
 def guarded(run: Run) -> list[pl.Expr]:
     """Return the strictest floor and ceiling of a card's guards, in whole cents, and the guard that
-    sets each; among equal ones the first. A guard's own floor comes before its ceiling.
+    sets each, which is the first among equals. If the floor is above the ceiling, `hard_limits`
+    uses the floor.
     """
     low: list[tuple[int, pl.Expr]] = []
     high: list[tuple[int, pl.Expr]] = []
@@ -193,7 +194,7 @@ def _floors_of(guard: Rule) -> list[pl.Expr]:
     return floors
 
 
-# 7
+# Step 7
 def hard_limits(run: Run) -> list[pl.Expr]:
     current = where(pl.col("_never_lower"), pl.col("current_price"))
     hard = hard_floor_of(run)
@@ -204,9 +205,7 @@ def hard_limits(run: Run) -> list[pl.Expr]:
 
 
 def floors_by_cost() -> list[pl.Expr]:
-    """Raise the rule's floor to the card's floor by cost, rounded up to a cent, where the cost is
-    known.
-    """
+    """Raise the rule's floor to the card's cost plus `floor_cost_bp`, if the cost is known."""
     by_cost = _above_cost(pl.col("_cost_factor"))
     return [pl.max_horizontal("_floor", by_cost).alias("_floor"), by_cost.alias("_cost_floor")]
 
@@ -218,8 +217,8 @@ def _above_cost(factor: pl.Expr) -> pl.Expr:
 
 
 def hard_floor_of(run: Run) -> list[pl.Expr]:
-    """Return the seller-wide floor and the one of the card's guards, in whole cents: no ceiling,
-    cap or sale goes below them.
+    """Return the seller-wide floor and the floor of the card's guards, in whole cents. They
+    override ceilings, caps and sales.
     """
     hard = run.seller.hard_floor
     guards = [pl.col("guard_floor")] if run.guards else []
@@ -227,7 +226,7 @@ def hard_floor_of(run: Run) -> list[pl.Expr]:
 
 
 def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Apply the limits. The ceiling comes last: never_lower yields to it."""
+    """Apply the floor, then the ceiling: the ceiling overrides `never_lower`."""
     low = pl.col("_low")
     high = pl.col("_high")
     raised = price.clip(lower_bound=low)
@@ -252,11 +251,11 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ]
 
 
-# 8
+# Step 8
 def cap_limits(run: Run) -> list[pl.Expr]:
-    """Limit the distance of the price from the period's first price, but not to less than the
-    seller's least step where a move is allowed at all; a current price that is already outside is
-    itself the limit.
+    """Return the lowest and the highest price that the rule's cap allows, measured from the
+    period's first price. A cap that allows a move allows at least the seller's minimum step. If the
+    current price is outside a limit, it is the limit.
     """
     start = pl.col("period_start_price")
     current = pl.col("current_price")
@@ -277,9 +276,9 @@ def cap_limits(run: Run) -> list[pl.Expr]:
 
 
 def guard_cap_limits(run: Run) -> list[pl.Expr]:
-    """Narrow the limits to those of the strictest guard, by the day's first price, and return the
-    guard that sets each; among equal ones the first. The rule's own bounds stay in columns of their
-    own.
+    """Narrow the cap's limits by the guards' daily caps, measured from the day's first price.
+    `_guard_low_id` and `_guard_high_id` name the first of the strictest guards. `_rule_low` and
+    `_rule_high` are the limits of the rule's own cap.
     """
     current = pl.col("current_price")
     start = pl.coalesce("day_start_price", "current_price")
@@ -312,7 +311,7 @@ def guard_cap_limits(run: Run) -> list[pl.Expr]:
 
 
 def _first_at(limit: pl.Expr, own: pl.Expr, found: list[tuple[int, pl.Expr]]) -> pl.Expr:
-    """Return the first guard that sets the limit; null where the rule's own limit is as strict."""
+    """Return the first guard that sets the limit; null if the rule's own limit is as strict."""
     of_rule = (true(own == limit), pl.lit(None, pl.Int64))
     return first([of_rule, *((true(one == limit), pl.lit(id)) for id, one in found)], pl.Int64())
 
@@ -323,7 +322,7 @@ def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
     limit = pl.when(up).then("_cap_high").when(down).then("_cap_low")
     beyond = limit.is_not_null()
     if run.guard_capped:
-        # Only the rule's own limit leaves a price unchanged.
+        # Only the rule's own cap can hold the current price: guards always clamp.
         beyond = true(price > pl.col("_rule_high")) | true(price < pl.col("_rule_low"))
     held = beyond & pl.col("_cap_hold")
     stopped = [
@@ -337,10 +336,11 @@ def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return stopped
 
 
-# 9
+# Step 9
 def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Reduce the capped price, also under never_lower unless the sale keeps it; the sale's own
-    floor is the limit. The sale's floor by cost never raises a price.
+    """Reduce the capped price by the sale, down to the sale's floor. Prices of `never_lower` rules
+    are reduced, too, unless the sale has `keep_never_lower`. The sale's floor by cost never raises
+    a price.
     """
     stops = [where(pl.col("_never_lower") & pl.col("_sale_keeps"), pl.col("current_price"))]
     if run.sale_costed:
@@ -355,16 +355,18 @@ def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ]
 
 
-# 9, seller-wide
+# Step 9, floors of the seller and guards
 def hard_floor(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Raise a price that a cap or a sale left below the seller-wide floor."""
+    """Raise prices that are below the seller-wide or the guards' floor after the cap and
+    the sale.
+    """
     raised = pl.max_horizontal(
         price, *(where(price.is_not_null(), low) for low in hard_floor_of(run))
     )
     return [raised.alias("after_hard_floor")]
 
 
-# 10
+# Step 10
 def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return [
         pl.max_horizontal(price, where(price.is_not_null(), direct_low_of(run))).alias(
@@ -374,16 +376,16 @@ def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 
 def direct_low_of(run: Run) -> pl.Expr:
-    """Return the least price of a Direct-eligible card: the program is on and the card has a Direct
-    low.
+    """Return the Direct program's minimum price for cards with a Direct low; null for
+    other cards.
     """
     return where(pl.col("direct_low").is_not_null(), pl.lit(run.seller.direct_minimum, pl.Int64))
 
 
-# 11
+# Step 11
 def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Raise a price that nets less than the last price of the lower fee tier to the first price
-    that does not, if the ceiling allows it.
+    """Raise a price in the fee gap to the first price above the gap, if the ceiling allows it. A
+    price in the gap pays the seller less than the highest price of the lower fee tier.
     """
     assert run.fee_gap is not None
     begin, end = run.fee_gap
@@ -392,10 +394,10 @@ def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return [pl.when(inside).then(pl.lit(end, pl.Int64)).otherwise(price).alias("after_fee_gap")]
 
 
-# 13
+# Step 13
 def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Take a pin as it is. A move below the minimum keeps the current price, unless no marketplace
-    could show that price.
+    """Return the target. A pin is the target as it is. A move smaller than the minimum keeps the
+    current price, unless that is less than a cent, which no marketplace shows.
     """
     current = pl.col("current_price")
     pin = pl.col("pin")
