@@ -1,4 +1,4 @@
-"""The refusals of this district."""
+"""The errors of pricing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NotCancellable(Problem):
 
 
 class TooManyObservations(Problem):
-    """A request reports more shown recommendations than one may."""
+    """The request reports more shown recommendations than one request may report."""
 
     status = 422
     code = "too_many_observations"

@@ -35,9 +35,7 @@ RollbackState = Literal["requested", "ready", "served", "applied", "failed", "ex
 
 
 class PricingRule(Base):
-    """A base rule of pricing.md; fields with an inner structure (cap, stale, market_gate, …) are
-    in `settings`.
-    """
+    """A pricing rule. `settings` contains the fields that have no column of their own."""
 
     __tablename__ = "pricing_rule"
     __table_args__ = (
@@ -63,7 +61,7 @@ class PricingRule(Base):
 
 
 class RuleTest(Base):
-    """A rule test is a search and the seller's expectation of the prices of its cards."""
+    """A search and the seller's expectation of the prices of its cards."""
 
     __tablename__ = "rule_test"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -76,9 +74,9 @@ class RuleTest(Base):
 
 
 class AutomatedMove(Base):
-    """A sum of additions to a card's price within five minutes by writers without a member's click,
-    today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). A move with a
-    `source` counts as long as its source holds (`loss/moves.py`).
+    """The sum of a card's price moves within five minutes that no member clicked, today and at
+    worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). A row with a `source` counts
+    while that source is in effect (`loss/moves.py`).
     """
 
     __tablename__ = "automated_move"
@@ -91,7 +89,7 @@ class AutomatedMove(Base):
 
 
 class PricingSale(Base):
-    """A temporary overlay: active while enabled and starts_at <= now < ends_at."""
+    """A promotion, active while enabled and starts_at <= now < ends_at."""
 
     __tablename__ = "pricing_sale"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -105,15 +103,16 @@ class PricingSale(Base):
     ends_at: Mapped[datetime] = mapped_column(Moment)
     floor: Mapped[Decimal | None] = mapped_column(Money)
     floor_cost_bp: Mapped[int | None] = mapped_column(Integer)
-    # True or null, as the images of older entries have it.
+    # True or null, never false, as in the undo values of older Activity entries.
     keep_never_lower: Mapped[bool | None]
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
 class PromotionCard(Base):
-    """When a card had a promotion's price: from the run that gave it to the run that took it back.
-    The sales meanwhile stay known when prices, cards and the promotion have changed.
+    """The time in which a card had a promotion's price: from the run that set the price to the run
+    that removed it. The rows still identify a promotion's sales after prices, cards and the
+    promotion have changed.
     """
 
     __tablename__ = "promotion_card"
@@ -135,20 +134,25 @@ class PromotionCard(Base):
 
 
 class PriceDecision(Base):
-    """A decision about a card's price that still holds, by the marketplace's id of the card: it
-    outlives the card's absence. `standing.py` reads and writes it.
+    """A decision about a card's price that is in force. Its key is the card's marketplace id, so it
+    remains while the card is missing from the seller's file. `standing.py` reads and writes the
+    table.
 
     `kind` is
-    - pin: the seller's price; an accepted recommendation pins its price `until` its evidence
-      expires
-    - accepted: a regular price beyond the review limits that passes until then
-    - confirmed: a price before caps that does not stop a run until then
-    - cap: the cap of the rule `source_id` limits the price at the last pricing, which would have
-      `asked` for another one; `part` 0: the price moves up to the limit, 1: it stays where it is
-    - sale: the target is a sale's price. The export leaves it out when that sale is not on. While a
-      run writes targets, a card has the sale of its old target and that of its new one
-    - held_out, twin: a rule's hold-out kept the card at its price, or compares it with those. Noted
-      once in thirty days (`part`), when the rule first `asked` for another price
+    - pin: the price that the seller set; an accepted recommendation pins its price `until` its
+      evidence expires
+    - accepted: a regular price beyond the review limits that the seller accepted; it is exported
+      until `until`
+    - confirmed: a price before caps that the seller confirmed; it does not stop a run until `until`
+    - cap: the cap of the rule `source_id` limited the price at the last pricing; without the cap,
+      the rule would have `asked` for another price. `part` 0: the price moved to the limit; 1: the
+      price stayed unchanged
+    - sale: the target is a sale's price. The export omits the card if that sale is not active.
+      While a run writes targets, a card has a row for the sale of its old target and one for that
+      of its new target
+    - held_out, twin: a rule's hold-out kept the card's price, or compares the card with held cards.
+      The row is written once per 30-day window (`part`), when the rule first `asked` for another
+      price
 
     `source_id` is the sale, or the rule of the hold-out or cap, or 0.
     """
@@ -171,8 +175,8 @@ class PriceDecision(Base):
 
 
 class GateHold(Base):
-    """A card whose aggressive price the market gate of its rule did not let through at the last
-    pricing, and the gate's verdict.
+    """A card whose undercut price the market gate of its rule refused at the last pricing, with the
+    gate's verdict.
     """
 
     __tablename__ = "gate_hold"
@@ -214,8 +218,8 @@ class PriceChange(Base):
 
 
 class PriceRollback(Piece, Base):
-    """`state` is requested, ready, served, applied, failed, expired or cancelled; at most one of
-    a seller is not over.
+    """A rollback of prices. A seller has at most one rollback whose `state` is requested, ready or
+    served.
     """
 
     __tablename__ = "price_rollback"
@@ -228,12 +232,12 @@ class PriceRollback(Piece, Base):
         ),
     )
     state: Mapped[RollbackState] = mapped_column(Text, server_default="requested")
-    # One of run_id, rule_id, list (its id) and since.
+    # An object with one of the fields run_id, rule_id, list (a list's id) and since.
     scope: Mapped[dict[str, Any]] = mapped_column(JSONB)
     cards: Mapped[int] = mapped_column(server_default="0")
-    # The last card that was looked at while it is prepared.
+    # The id of the last card that the preparation has checked.
     prepared_to: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    # SHA-256 of every file that was served of it.
+    # SHA-256 of each file that was served for the rollback.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     requested_at: Mapped[datetime] = mapped_column(Moment)
@@ -244,8 +248,8 @@ class PriceRollback(Piece, Base):
 
 
 class PriceRollbackCard(Base):
-    """`price` is the price to restore; the others are the card's price and target when the rollback
-    was prepared.
+    """`price` is the price to restore; `current_price` and `target_price` are the card's price and
+    target when the rollback was prepared.
     """
 
     __tablename__ = "price_rollback_card"
@@ -258,7 +262,9 @@ class PriceRollbackCard(Base):
 
 
 class RepricingEvent(Piece, Base):
-    """`key` identifies an agent's repeated report; `rows` wait until the prices are moved."""
+    """An agent's report of imported prices. Repetitions of a report have the same `key`. `rows` are
+    stored until their prices are written to the cards.
+    """
 
     __tablename__ = "repricing_event"
     __table_args__ = (
@@ -283,16 +289,16 @@ class RepricingEvent(Piece, Base):
     file_sha256: Mapped[str | None] = mapped_column(Text)
     rollback_id: Mapped[int | None] = mapped_column(BigInteger)
     row_count: Mapped[int] = mapped_column(Integer)
-    # The moved prices, as `rollback/packed_rows.py` packs them.
+    # The imported prices, packed by `rollback/packed_rows.py`.
     rows: Mapped[bytes | None] = mapped_column(LargeBinary)
     step: Mapped[str | None] = mapped_column(Text)
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    # The cards that the marketplace refused, each with its reason, and those that the agent leaves
-    # out of later files.
+    # `rejected` lists the cards that the marketplace refused, with reasons; `paused`, the cards
+    # that the agent omits from later files.
     rejected: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     paused: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     moved: Mapped[int] = mapped_column(server_default="0")
-    # The effect of the moved prices, as `rollback/brought.py` adds it up.
+    # The effect of the imported prices, summed up by `rollback/brought.py`.
     brought: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     imported_at: Mapped[datetime] = mapped_column(Moment)
     recorded_at: Mapped[datetime] = mapped_column(Moment)

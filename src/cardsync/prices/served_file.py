@@ -1,8 +1,8 @@
-"""Chooses the file that an agent downloads: a rollback's, quick-add's new rows, the price file, or
+"""Chooses the file that an agent downloads: a rollback file, new quick-add rows, the price file, or
 "unchanged".
 
-A rollback that waits is served before quick-add, and both in place of the price file, whatever the
-account may push.
+A waiting rollback is served before quick-add rows, and both are served before the price file, even
+if the account may not push prices.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cardsync.web.made_files import UnnamedFile
 
 
 class ServedFile(NamedTuple):
-    """`body` is the CSV, or None where the caller's copy is still the same."""
+    """The file for the agent. `body` is the CSV, or None if the agent's copy is still current."""
 
     body: bytes | UnnamedFile | None
     etag: str | None = None
     empty_reason: str | None = None
     kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"
-    # The entries of a quick-add file, in the order of its rows.
+    # The ids of the quick-add entries, in the order of the file's rows.
     quick_add_ids: list[int] | None = None
     quick_add_number: int | None = None
 
@@ -61,7 +61,8 @@ async def served_file(
         return ServedFile(None, etag)
     updates = await fresh_file(heavy, caller, now)
     if caller.state.quick_add_waits:
-        # While quick-add waits there is no ETag: the next answer may be its file.
+        # While quick-add rows wait, the answer has no ETag, because the next answer may be the
+        # quick-add file.
         updates = updates._replace(etag=None)
     if updates.etag and content.matches(if_none_match, updates.etag):
         return ServedFile(None, updates.etag)

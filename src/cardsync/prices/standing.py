@@ -1,7 +1,7 @@
-"""Standing decisions about the prices of single cards: the one place that writes `price_decision`,
-and reads of it for more than one capability.
+"""Reads and writes `price_decision`, the decisions about single cards' prices that are in force. No
+other module writes this table.
 
-A decision that has ended counts for nothing, whether or not its row was deleted yet.
+Every read ignores decisions that have ended, even if their rows still exist.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.session import run
 from cardsync.prices.models import DecisionKind
 
-# A person's own pin has no end, so the pin of an accepted recommendation does not replace it.
+# Selects the pins of accepted recommendations, which have an end. A pin that a person set has no
+# end, so a recommendation's pin does not replace it.
 APPLIED: Final = "d.until IS NOT NULL"
 _PUT: Final = """
     INSERT INTO price_decision AS d (seller_id, kind, marketplace_id, source_id, part, price, asked,
@@ -63,8 +64,8 @@ async def put(
     replaces: str | None = None,
     **values: Any,
 ) -> None:
-    """Write decisions of these cards; amounts are in ten-thousandths. A card's existing decision
-    stays, unless the condition `replaces` on it, `d`, lets the new one replace it.
+    """Write decisions about these cards; amounts are in ten-thousandths of a dollar. An existing
+    decision stays, unless the SQL condition `replaces` is true of its row `d`.
     """
     values |= {
         "seller": seller_id,
@@ -92,13 +93,13 @@ async def drop(
     where: str = "true",
     **values: Any,
 ) -> int:
-    """Delete decisions of these cards of which the condition holds; return how many."""
+    """Delete the decisions about these cards for which the condition is true; return how many."""
     values |= {"seller": seller_id, "kind": kind, "ids": list(ids)}
     return await run(session, _DROP.format(where=where), values)
 
 
 async def end(session: AsyncSession, seller_id: int, kind: DecisionKind, now: datetime) -> None:
-    """Delete the decisions whose end has come."""
+    """Delete the decisions that have ended."""
     await run(session, _END, {"seller": seller_id, "kind": kind, "now": now})
 
 
@@ -126,7 +127,7 @@ _DECIDED: Final = {"marketplace_id": pl.Int64, "pin": pl.Int64, "approved_price"
 
 
 async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, int]:
-    """Return the pins that hold at this moment, as marketplace_id → fixed price."""
+    """Return the pins in force, as marketplace_id → price."""
     rows = await session.execute(text(_PINS), {"seller": seller_id, "now": now})
     return {row[0]: row[1] for row in rows}
 
@@ -139,14 +140,14 @@ async def decided_of(
     reviewed: bool,
     costed: bool = False,
 ) -> pl.DataFrame:
-    """Return the cards with a `pin` or an `approved_price` that holds at this moment; accepted
-    prices are read where the run is `reviewed`, and the cards' cost where it is `costed`.
+    """Return the cards with a `pin` or an `approved_price` in force. Accepted prices are read only
+    if the run is `reviewed`, and the cards' costs only if it is `costed`.
     """
     kinds = ["pin", "accepted"] if reviewed else ["pin"]
     values = {"seller": seller_id, "kinds": kinds, "now": now}
     row = (await session.execute(text(_FOR_RUN), values)).one()
     found = pl.DataFrame(dict(row._mapping), schema=_DECIDED)
-    # A card may have both.
+    # A card may have a pin and an accepted price.
     decided = found.group_by("marketplace_id").max()
     if not costed:
         return decided
@@ -156,6 +157,6 @@ async def decided_of(
 
 
 def with_decided(cards: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards with their `pin`, `approved_price` and `cost`, as the engine takes them."""
+    """Join the columns `pin`, `approved_price` and `cost` to the cards, as inputs of the engine."""
     of_cards = cards.drop("pin", "approved_price", "cost", strict=False)
     return of_cards.join(decided, on="marketplace_id", how="left", maintain_order="left")

@@ -1,7 +1,6 @@
-"""Reads the seller's stored cards as the engine prices them, in one frame.
+"""Reads the seller's stored cards into one frame of engine inputs.
 
-PostgreSQL finds the rule and the sale that select a card in the same pass that reads the card: a
-CASE by priority, in one COPY.
+One COPY reads the cards and selects each card's rule and sale, by a CASE in the order of priority.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.standing import decided_of, with_decided
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
-# When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash
-# of the card's values 0, and its own time is no observation of the market.
+# The time of a card's market prices. A report of imported prices changes only the card's price and
+# sets `values_hash` to 0: its time is no observation of the market.
 _SEEN: Final = """
     CASE WHEN c.values_hash = 0 THEN coalesce(l.observed_at, c.observed_at)
          ELSE greatest(c.observed_at, l.observed_at) END
 """
-# They share an integer, because each column that is read takes as long as any other.
+# The flags share an integer, because every column takes the same time to read.
 _FLAGS: Final = (
     "c.custom::integer + 2 * c.my_store_priced::integer"
     " + 4 * (c.product_line = ANY (:lines))::integer"
@@ -65,21 +64,21 @@ _COLUMNS: Final = (
     *_PRICES,
     "observed_at",
 )
-# A product line that is not priced anyway is not searched. Each search ends at its first card.
+# Product lines that are not priced are not searched. The search of a line ends at its first card.
 _GAMES: Final = """
     SELECT line FROM unnest(CAST(:lines AS text[])) line
      WHERE EXISTS (SELECT FROM card c
             WHERE c.seller_id = :seller AND c.product_line = line AND {on_sale} AND ({any}))
 """
-# No id and no price is zero, so zero means a missing one.
+# Ids and prices are never zero, so zero means a missing id or price.
 _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
 
 @dataclass(frozen=True)
 class Stock:
-    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`,
-    `listing_id` and `target_price`; the run that prices them. `market` is all evidence of these
-    cards, row by row, if it was read.
+    """Cards, and the run that prices them. `cards` has the engine's inputs, `rule_id`, `sale_id`,
+    and the stored `id`, `listing_id` and `target_price`. `market` is the market evidence of the
+    same cards in the same order, if it was read.
     """
 
     chosen: Choices
@@ -93,7 +92,9 @@ class Stock:
 
 @dataclass(frozen=True)
 class Choices:
-    """A run whose queries were compiled, and their conditions in the order of priority."""
+    """A run, and the compiled queries of its rules and sales, in the order of priority, and of its
+    guards.
+    """
 
     run: Run
     rules: list[tuple[int, Selection]]
@@ -102,8 +103,8 @@ class Choices:
 
     @property
     def timed(self) -> bool:
-        """Return whether some query asks for the time: it selects other cards tomorrow though no
-        card changes.
+        """Return whether some query depends on the time, so that it may select other cards tomorrow
+        although no card changes.
         """
         found = (selection.where for _, selection in (*self.rules, *self.sales, *self.guards))
         return any(where is not None and ":now" in where.sql for where in found)
@@ -120,9 +121,9 @@ async def read_stock(
     costed: bool = False,
     **values: Any,
 ) -> Stock:
-    """Every active card, or those that a condition over `card c` selects; with `card_ids`, a list
-    or a range, only these, and only their past is read. Market evidence is read where the run needs
-    it, or with `evidence`; the cards' cost likewise, with `costed`.
+    """Return every active card, or the cards that the condition `where` over `card c` selects.
+    `card_ids`, a list or a range, limits the cards and the history that is read. Market evidence
+    and costs are read if the run needs them, or with `evidence` and `costed`.
     """
     chosen = await choices(session, account.seller_id, run)
     market = NO_MARKET
@@ -146,7 +147,7 @@ async def read_stock(
 
 
 async def price_stock(stock: Stock) -> pl.DataFrame:
-    """Price the cards by the run's rules, in a thread beside the event loop."""
+    """Price the cards by the run's rules, in a worker thread."""
     run = stock.run
     return await asyncio.to_thread(
         engine.price, stock.cards, run.rules, run.seller, run.now, run.sales
@@ -192,7 +193,7 @@ async def _read_rows(
         market="" if market.is_empty else f", {market.columns}",
         joins="" if market.is_empty else market.joins,
     )
-    # Without sales, the column would be 300,000 nulls, so it is not read.
+    # Without sales, `sale_id` would be null for every card, so it is not read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     columns += ["guards"] if chosen.guards else []
     columns += [] if games is None else ["game_has_rules"]
@@ -206,7 +207,7 @@ async def games_with_rules(
     chosen: Choices,
 ) -> list[str] | None:
     """Return the product lines in which a rule other than the default one selects a card; None if
-    they are not needed, because the cards of all games or of no game are priced.
+    the run does not need them, because it prices the cards of all games or of no game.
     """
     run = chosen.run
     if run.every_game or not run.own_rules:
@@ -235,7 +236,9 @@ async def integer_frame(
     *,
     few: bool = False,
 ) -> pl.DataFrame:
-    """Columns of a source in order of `id`; zero in some of them means none."""
+    """Read integer columns of an SQL source in the order of `id`. Zero becomes null in the columns
+    `absent_as_zero`.
+    """
     named = {name: name for name in columns}
     read = await read_integers(session, named, source, "id", values, few=few)
     nothing = [
@@ -247,7 +250,9 @@ async def integer_frame(
 
 
 async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
-    """Rules and sales whose query can't be read any more are marked broken."""
+    """Compile the queries of a run. Rules and sales whose query can't be parsed any more are marked
+    `broken`.
+    """
     live, active, guards = run.live, run.active_sales, run.guards
     things: list[Rule | Sale] = [*live, *active, *guards]
     found = await selections(session, seller_id, [thing.query for thing in things])
@@ -275,8 +280,8 @@ async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
 def _pairs(
     things: Sequence[Rule | Sale], found: Sequence[Selection]
 ) -> list[tuple[int, Selection]]:
-    # A rule that can't be read takes, and so blocks, whatever no earlier one governs; a sale that
-    # can't be read takes nothing.
+    # A broken rule selects, and so blocks, every card that no earlier rule governs. A broken sale
+    # selects no card.
     return [
         (thing.id, selection)
         for thing, selection in zip(things, found, strict=True)
@@ -285,7 +290,7 @@ def _pairs(
 
 
 def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
-    """The id of the first rule or sale that selects a card, as SQL; its values are added to
+    """Return SQL for the id of the first rule or sale that selects a card, and add its values to
     `bound`.
     """
     whens = [
@@ -296,7 +301,7 @@ def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], pr
 
 
 def guards_of(chosen: Choices, bound: dict[str, Any], prefix: str = "u") -> str:
-    """The guards that select a card, as bits, in SQL; the values go to `bound`."""
+    """Return SQL for the guards that select a card, as bits, and add its values to `bound`."""
     bits = [
         f"CASE WHEN {condition_of(selection, bound, f'{prefix}{bit}')} THEN {1 << bit} ELSE 0 END"
         for bit, (_, selection) in enumerate(chosen.guards)
@@ -305,7 +310,9 @@ def guards_of(chosen: Choices, bound: dict[str, Any], prefix: str = "u") -> str:
 
 
 def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> str:
-    """The condition with its values under names of their own, which are added to `bound`."""
+    """Return the selection's condition with its values renamed by `prefix`, and add these values to
+    `bound`.
+    """
     if selection.where is None:
         return "true"
     bound |= {f"{prefix}_{name}": value for name, value in selection.where.values.items()}
@@ -314,8 +321,8 @@ def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> st
 
 
 def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
-    """The ids of the rules that select a card behind the first of them, as SQL; the values go to
-    `bound`.
+    """Return SQL for the ids of the rules that select a card, without the first, which governs it;
+    add its values to `bound`.
     """
     ids = [
         f"CASE WHEN {condition_of(selection, bound, f'c{place}')} THEN {int(id)} END"
@@ -329,7 +336,7 @@ def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
 
 
 def candidates_read() -> pl.Expr:
-    """Return the text that `losing_of` wrote, as the engine's column."""
+    """Return the engine's column `candidates`, parsed from the text that `losing_of` selects."""
     written = pl.col("candidates")
     split = pl.when(written != "").then(written.str.split(" "))
     return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")
@@ -341,9 +348,10 @@ async def with_losing(
     stock: Stock,
     card_ids: Sequence[int] | None = None,
 ) -> Stock:
-    """The cards with the rules that lost each; `card_ids` are the stock's, if they are few.
+    """Add the column `candidates` to the stock's cards: the rules that select a card without
+    governing it. `card_ids` are the ids of the cards, if they are few.
 
-    Without queries every live rule selects every card, so none is named.
+    If no rule has a query, every live rule selects every card, so `candidates` is not added.
     """
     if not stock.run.any(lambda rule: rule.query):
         return stock

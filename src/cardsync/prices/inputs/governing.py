@@ -1,4 +1,4 @@
-"""Names the live rule that governs each of some cards."""
+"""Finds the names of the live rules that govern given cards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ async def governing_rules(
     ids: Sequence[int],
     now: datetime,
 ) -> dict[int, str]:
-    """Return the names of the rules by the cards' ids; a card without a rule has none."""
+    """Return the names of the governing rules by card id, without the cards that no rule
+    governs.
+    """
     account = await session.get_one(Account, seller_id)
     chosen = await choices(session, seller_id, await run_of(session, account, now))
     bound: dict[str, Any] = {"seller": seller_id, "ids": list(ids), "now": now}

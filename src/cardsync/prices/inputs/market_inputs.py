@@ -1,7 +1,7 @@
-"""Reads the market evidence of a seller's cards as the engine's inputs, with every clock beside its
-figure.
+"""Reads the market evidence of a seller's cards as the engine's inputs: figures, each with its
+time.
 
-The engine compares the clocks with the limits of each rule, and the receipts freeze them.
+The engine compares the times with the limits of each rule, and receipts store them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _OBSERVED: Final = """
 
 
 async def observed_for(session: AsyncSession, rules: Iterable[Rule]) -> Observed:
-    """Return the kinds of evidence that exist for any card; nothing is read unless a rule needs it."""
+    """Return which kinds of evidence exist for any card. If no rule needs evidence, read
+    nothing.
+    """
     if not any(asks(rule) for rule in rules):
         return Observed(sales=False, listings=False)
     return Observed(*(await session.execute(text(_OBSERVED))).one())
@@ -51,8 +53,8 @@ async def market_inputs(
     now: datetime,
     only: str,
 ) -> pl.DataFrame:
-    """Return `id` and INPUTS of the seller's cards of which anything was observed; `only` is a
-    condition over `card c` without values.
+    """Return `id` and INPUTS of the seller's cards with market evidence; `only` is a condition over
+    `card c` without bound values.
     """
     seen = await market_of(session, seller_id, now, only)
     return seen.select("id", *INPUTS)

@@ -1,8 +1,8 @@
-"""Reads the past of the seller's cards that a run needs, as a frame by card id.
+"""Reads the history of the seller's cards that a run needs, as frames by card id.
 
-Prices at a period's begin are read only of cards that were seen again since and had other values
-before: every other card began with the price that it has. The past that no rule of the run asks for
-is not read.
+The price at the beginning of a period is read only for cards that were observed since then and had
+other values before: every other card began the period with its current price. History that no rule
+of the run needs is not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from cardsync.prices.engine.periods import day_start, week_start
 from cardsync.prices.engine.rules import CapPeriod
 from cardsync.prices.engine.run_inputs import TIME, Run
 
-# The newest price stored before a moment; the first price of a card that was created later.
+# The newest price stored before the period began, or the first price of a card that was created
+# later.
 _BEGAN: Final = """
     coalesce(
         (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
@@ -40,8 +41,7 @@ _STARTS: Final = """
        AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id}
          AND o.card_id = c.id)
 """
-# A card is listed since its first observation after it was last sold out, by the observation's
-# time.
+# A card is listed since its first observation after it was last out of stock.
 _LISTED: Final = queries_of(__package__)["listed_before"]
 _SOLD: Final = """
     SELECT i.sku_id, max({placed_at}) AS at
@@ -57,7 +57,7 @@ _STALE: Final = """
 
 
 def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
-    """The beginnings of the periods that the run needs."""
+    """Return the beginnings of the cap periods that the run needs."""
     starts: dict[CapPeriod, datetime] = {
         "day": day_start(run.now, zone),
         "week": week_start(run.now, zone),
@@ -72,8 +72,8 @@ async def period_starts(
     zone: str,
     card_ids: Sequence[int] | None,
 ) -> pl.DataFrame:
-    """(id, day_start_price, week_start_price) of the cards that had other values before they were
-    seen again in a period of the run's caps.
+    """Return (id, day_start_price, week_start_price) of the cards that were observed again within a
+    cap period and had other values before.
     """
     schema = {
         "id": pl.Int64,
@@ -104,10 +104,11 @@ async def unsold(
     card_ids: Sequence[int] | None,
     until: datetime | None = None,
 ) -> pl.DataFrame | None:
-    """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of
-    the run reduces stale ones.
+    """Return (id, listed_since, last_sold_at, last_moved_at, market_before) of every card, or None
+    if no rule of the run has a stale reduction.
 
-    `until` reads the history as it was known at that moment, also of cards that are gone now.
+    With `until`, only the history up to that time is read, also for cards that are out of stock
+    now.
     """
     if not run.stale:
         return None
@@ -143,15 +144,15 @@ async def unsold(
 
 @dataclass(frozen=True)
 class Past:
-    """The past of a seller's cards, by card id."""
+    """The history of a seller's cards, by card id."""
 
     begins: dict[CapPeriod, datetime]
     starts: pl.DataFrame
     unsold: pl.DataFrame | None
 
     def columns(self, rows: pl.DataFrame, observed_at: datetime) -> dict[str, pl.Series]:
-        """The engine's inputs for an upload's rows, which are joined to their stored cards: `id`,
-        `price_old`, `market`.
+        """Return the engine's inputs for rows with `id`, `price_old` and `market`, which are an
+        upload's rows joined to their stored cards.
         """
         found: dict[str, pl.Series] = {}
         ids = rows.select("id")
@@ -163,7 +164,7 @@ class Past:
         for period, begun in self.begins.items():
             name = f"{period}_start_price"
             if observed_at < begun:
-                continue  # the file's own prices are the last that were known before the period began
+                continue  # an older file's prices began the period
             found[name] = rows["price_old"]
             if known is not None:
                 found[name] = known.select(pl.coalesce(name, rows["price_old"])).to_series()
@@ -191,7 +192,7 @@ async def past_of(
     zone: str,
     card_ids: Sequence[int] | None = None,
 ) -> Past:
-    """Read the past of every card, of some, or of a range of ids."""
+    """Read the history of every card, or of the cards `card_ids`, a list or a range of ids."""
     starts = await period_starts(session, seller_id, run, zone, card_ids)
     return Past(
         begins(run, zone),

@@ -1,8 +1,8 @@
-"""Reads and writes whole sets of rules and sales, from a body or a file. Pure.
+"""Reads and writes whole sets of rules and sales as request bodies and files. Pure.
 
-`errors.InvalidRule` names the entry and the field that is not allowed. A file joins the answers of
-`GET /api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`,
-of which all but the rules may be left out.
+`errors.InvalidRule` names the refused entry and field. A file combines the answers of `GET
+/api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`, only
+`rules` is required.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 RecommendationMode = Literal["review", "automatic"]
 
 
-# These fields decide prices, and are set elsewhere.
+# These settings of `SellerPricing` are not part of a rule file.
 SET_APART: Final = ("automatic_pricing_paused", "awaiting_review", "tracking_threshold")
 SETTING_NAMES: Final = tuple(
     one.name for one in declared(SellerPricing) if one.name not in SET_APART
@@ -43,17 +43,17 @@ class SettingFields(_Settings, forbid_unknown_fields=True):
     recommendations: RecommendationMode | UnsetType = UNSET
 
 
-# No body may give this priority; it marks an omitted one until all entries are read.
+# Marks an omitted priority until all entries are read; no body may contain this value.
 UNPLACED: Final = 0
 MONEY_SETTINGS: Final = frozenset(one.name for one in declared(SellerPricing) if one.field.money)
-# These fields decide whether receipts are stored, and whether recommendations wait for a person
-# or sure ones apply by themselves; no price that a rule asks depends on them.
+# No rule's price depends on these settings: whether receipts are stored, and whether
+# recommendations wait for a person or are applied automatically.
 NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
 
 
 def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
-    """Return the rules in their order, all published, whatever their state. With `drafts`, each
-    rule has its declared state, and a rule without a state is published.
+    """Return the rules in their order, all as published. With `drafts`, each rule keeps its state,
+    and a rule without a state is published.
     """
 
     def read(body: Mapping[str, Any], place: int) -> Rule:
@@ -68,8 +68,8 @@ def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
 
 
 def _placed(rules: Sequence[Rule]) -> list[Rule]:
-    """Give a rule without a priority the place directly behind the rule before it, and before the
-    default rule, as a posted rule gets it.
+    """Place each rule without a priority directly behind the rule before it, and before the default
+    rule, as a posted rule without a priority is placed.
     """
     _need_own_priorities(rules)
     order: dict[tuple[int, int], int] = {}
@@ -85,7 +85,7 @@ def _placed(rules: Sequence[Rule]) -> list[Rule]:
     for place in before:
         priorities[place] = last = max(rules[place].priority, last + 1)
     if last >= DEFAULT_PRIORITY:
-        # There is no room, so all rules before the default rule move together.
+        # No priority is free before the default rule, so the rules before it are renumbered from 1.
         priorities = {place: new for new, place in enumerate(before, start=1)}
     return [
         replace(rule, priority=priorities.get(place, rule.priority))
@@ -104,8 +104,8 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
 
 
 def read_sales(given: Any) -> list[Sale]:
-    """Return the sales; sales without a priority are placed after all others, in their order, as
-    posted sales are.
+    """Return the sales; sales without a priority are placed after all other sales, in their order,
+    as posted sales are.
     """
 
     def read(body: Mapping[str, Any], place: int) -> Sale:
@@ -145,8 +145,8 @@ def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) ->
 
 
 def _id(body: Mapping[str, Any], place: int) -> int:
-    """Return the entry's id; a draft that was never saved has none and gets one that no saved rule
-    has.
+    """Return the entry's id. An entry without an id, a draft that was never saved, gets a negative
+    id, which no saved rule has.
     """
     given = body.get("id")
     return (
@@ -158,7 +158,7 @@ def _id(body: Mapping[str, Any], place: int) -> int:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """A rule set holds all settings of a seller that decide prices, except the pins."""
+    """A seller's rules, sales and settings: everything except pins that determines the prices."""
 
     rules: Sequence[Rule]
     sales: Sequence[Sale] = ()
@@ -166,9 +166,9 @@ class RuleSet:
 
 
 def read_rule_set(text: str) -> RuleSet:
-    """Read a file of rules, or a bare list of them. Raises InvalidRule."""
+    """Read a rule file, or a JSON list of rules. Raise InvalidRule."""
     try:
-        # Amounts never become floats.
+        # Amounts are read as text, so that they never become floats.
         body = json.loads(text, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as e:
         raise errors.InvalidRule(f"line {e.lineno}: this is not valid JSON: {e.msg}") from e
@@ -201,7 +201,7 @@ def _settings(body: Any) -> SellerPricing:
 
 
 def rule_set_text(given: RuleSet) -> str:
-    """Return the file's text; `read_rule_set` reads the same set from it."""
+    """Return the text of a rule file, from which `read_rule_set` reads the same set."""
     settings = to_json(given.seller)
     body = {
         "rules": [_entry(rule) for rule in given.rules],
@@ -213,7 +213,7 @@ def rule_set_text(given: RuleSet) -> str:
 
 def _entry(thing: Rule | Sale) -> dict[str, Any]:
     values_json = wire.to_json(thing)
-    # A preset that was never saved has no id.
+    # The rule of a preset has the id 0 until it is saved; the file omits it.
     return (
         values_json
         if thing.id

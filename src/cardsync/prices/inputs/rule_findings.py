@@ -1,4 +1,4 @@
-"""Works out from the counts of each rule's cards how many it governs and which rules shadow it.
+"""Finds rules that govern no cards, are shadowed or overlap, from counts of each rule's cards.
 Pure.
 """
 
@@ -12,15 +12,15 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
-    """The facts count the active cards that one rule selects and those that it governs."""
+    """The counts of active cards that a rule selects and that it governs."""
 
     id: int
     selects: int
     governs: int
     broken: bool
-    # `shared` counts the cards that this rule and an earlier one select, by the earlier one's id.
+    # Counts of the cards that this rule and an earlier rule both select, by the earlier rule's id.
     shared: Mapping[int, int]
-    # `lost` counts the cards that this rule selects and an earlier live rule takes, by that rule's
+    # Counts of the cards that this rule selects but an earlier live rule governs, by that rule's
     # id.
     lost: Mapping[int, int]
 
@@ -35,15 +35,15 @@ class Overlap(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, frozen=True):
     id: int
     selects: int
-    """How many cards it selects"""
+    """Number of cards that the rule selects"""
     governs: int
-    """How many of them no earlier rule takes"""
+    """Number of the selected cards that no earlier rule governs"""
     never_matches: bool
-    """It selects no card"""
+    """True if the rule selects no card"""
     shadowed_by: list[int]
-    """The ids of earlier rules that take all of its cards"""
+    """Ids of the earlier rules that govern all of its cards"""
     broken: bool
-    """Its query cannot be read"""
+    """True if the rule's query cannot be read"""
     overlaps: list[Overlap]
     """Other rules that select some of the same cards"""
 
@@ -64,7 +64,8 @@ def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
             fact.selects,
             fact.governs,
             never_matches=not fact.selects and not fact.broken,
-            # A draft governs nothing either, but only earlier rules shadow it.
+            # A draft governs no card either, so the rule is shadowed only if earlier rules govern
+            # all its cards.
             shadowed_by=list(fact.lost)
             if fact.selects and sum(fact.lost.values()) == fact.selects
             else [],

@@ -1,6 +1,6 @@
 """Reads rules, sales and settings from JSON into the engine's objects, and writes them back. Pure.
 
-`errors.InvalidRule` names a field that the body may not have, or a field with a wrong value.
+`errors.InvalidRule` names a field that is not allowed or has a wrong value.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cardsync.prices.engine.rules import InvalidRule, Rule, RuleState, Sale, che
 from cardsync.prices.limits import RULE_PRIORITY
 
 T = TypeVar("T")
-# A body may hold these fields because an answer held them, but no client sets them; `confirm` says
-# that a member saw the figures.
+# Fields of a body that set nothing. Clients repeat most of them from an answer; `confirm` means
+# that a member saw the figures of the change.
 _ANSWERED: Final = frozenset(
     {"id", "created_at", "updated_at", "warnings", "rule_tests", "confirm"}
 )
@@ -52,7 +52,8 @@ Name = ReadBy[
     str, _name, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=RULE_NAME_CHARACTERS)])
 ]
 Query = ReadBy[str, _query, Like(Annotated[str, msgspec.Meta(max_length=SEARCH_CHARACTERS)])]
-# These fields of a rule have columns of their own; every other one is in `settings`.
+# These fields of a rule are columns of `pricing_rule`; all other fields are in its column
+# `settings`.
 IN_COLUMNS: Final = ("id", "name", "priority", "enabled", "state", "query")
 Priority = Annotated[int, msgspec.Meta(ge=1, le=RULE_PRIORITY)]
 SaleCut = Annotated[int, msgspec.Meta(ge=-SALE_CUT_MOST_BP, le=0)]
@@ -85,17 +86,17 @@ class SaleFields(_Sale, forbid_unknown_fields=True):
     query: Query | UnsetType = UNSET
     adjust_bp: SaleCut | UnsetType = UNSET
     floor_cost_bp: Whole | UnsetType | None = UNSET
-    """No price below the cost and so much more, in basis points, where the cost is known"""
+    """No price below the cost plus this many basis points, if the cost is known"""
 
 
-# A body that changes a rule is parsed once the rule is known.
+# The body is parsed in the handler, because a change needs the existing rule's values.
 RuleBody = Annotated[dict[str, Any], Like(RuleFields)]
 SALE_NEEDS: Final = ("name", "adjust_bp", "starts_at", "ends_at")
 SaleBody = Annotated[dict[str, Any], Like(SaleFields, *SALE_NEEDS)]
 
 
 def read_body(body: Mapping[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the fields that a body has. Raises InvalidRule."""
+    """Return the fields that a body sets. Raise InvalidRule."""
     given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = read(given, shape, refusal=errors.InvalidRule)
     return _built(declared_fields.values_of, {"body": found})
@@ -113,7 +114,7 @@ def rule_from(values: Mapping[str, Any], base: Rule) -> Rule:
 
 
 def need_sound(rule: Rule) -> Rule:
-    """Return the rule. Raises InvalidRule for a guard with a price, or without a limit."""
+    """Return the rule. Raise InvalidRule if it is a guard that sets a price or has no limit."""
     if rule.guard:
         _built(lambda: check_guard(rule), {})
     return rule
@@ -129,10 +130,10 @@ def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sa
 
 
 def to_json(thing: Rule | Sale) -> dict[str, Any]:
-    """Return the object in its form on the wire; this is the inverse of reading it."""
+    """Return the rule or sale as API JSON, the inverse of `rule_from` or `sale_from`."""
     shown = declared_fields.to_json(thing)
     del shown["broken"]
-    # Only a guard names its kind.
+    # Only guards have the field `guard`.
     if not shown.get("guard", True):
         del shown["guard"]
     return shown

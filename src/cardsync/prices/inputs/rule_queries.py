@@ -1,5 +1,5 @@
-"""Checks the queries of rules and sales when they are saved, and turns them into conditions
-whenever they are used.
+"""Checks the queries of rules and sales when they are saved, and compiles them to SQL conditions
+when they are used.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cardsync.stock.search.tree import Tree
 
 
 class Selection(NamedTuple):
-    """A selection holds a condition over `card c` (None if the query cannot be parsed) and the
-    reasons why it may select less than its text.
+    """A query's condition over `card c`, or None if the query cannot be parsed, and warnings that
+    the query may select fewer cards than its text suggests.
     """
 
     where: Where | None
@@ -35,9 +35,10 @@ async def need_readable(
     names: NamesOf = NamesOf.SHOP,
     named_by: int | None = None,
 ) -> str:
-    """Return the query with names of cards in quotes, so that its meaning does not change with
-    later cards; the names are those of the seller's cards, or of `named_by`. Raise InvalidQuery,
-    which names the field, also for a list of another seller and for a query that refers to rules.
+    """Return the query with card names in quotes, so that cards added later do not change its
+    meaning. The names are those of the cards of the seller or, if it is set, of the seller
+    `named_by`. Raise InvalidQuery, which names the field, for a query that can't be parsed, refers
+    to rules or names another seller's list.
     """
     if not query:
         return query
@@ -60,7 +61,9 @@ async def selections(
     seller_id: int,
     queries: Sequence[str],
 ) -> list[Selection]:
-    """Return the current selections of saved queries; all names in them are read at once."""
+    """Return the current selections of saved queries. The names in all queries are looked up
+    together.
+    """
     trees = [_tree(query) for query in queries]
     readable = [tree for tree in trees if isinstance(tree, Tree)]
     known = await known_names(_rows(session), seller_id, *readable) if readable else None

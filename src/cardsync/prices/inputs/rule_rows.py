@@ -1,6 +1,4 @@
-"""Converts a seller's rules, sales, pins and settings between the tables' rows and the engine's
-plain values.
-"""
+"""Converts a seller's rules, sales and settings between table rows and the engine's values."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from cardsync.prices.engine.run_inputs import Run
 
 SALE_COLUMNS: Final = tuple(one.name for one in declared(Sale) if one.name != "broken")
-# The columns of an account that decide its prices.
+# The columns of `account` that are pricing settings.
 SETTINGS: Final = tuple(
     one.name for one in declared(SellerPricing) if one.name != "awaiting_review"
 )
@@ -46,7 +44,7 @@ def rule_of(row: PricingRule) -> Rule:
 
 
 async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -> None:
-    """Add the one ordinary rule that a preset makes."""
+    """Add the rule of a preset to the seller's rules."""
     session.add(row_of(seller_id, preset_rule(preset), preset))
     await session.flush()
 
@@ -65,7 +63,7 @@ async def one_row(
     seller_id: int,
     id: int,
 ) -> Row:
-    """Raises NotFound."""
+    """Return the seller's rule or sale with this id. Raise NotFound."""
     row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
     if row is None:
         raise errors.NotFound(f"there is no {_CALLED[kind]} {id}")
@@ -85,14 +83,15 @@ async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
 
 
 async def live_run(session: AsyncSession, seller_id: int, now: datetime) -> tuple[Account, Run]:
-    """Return the seller's account with `run_of` it."""
+    """Return the seller's account and its run at this time."""
     account = await session.get_one(Account, seller_id)
     return account, await run_of(session, account, now)
 
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
-    """Return a run of the seller's live rules, sales and settings at this moment."""
-    # A command that makes a seller needs the preset rule alone, and frames take long to import.
+    """Return a run with the seller's rules, sales and settings at this time."""
+    # The import of polars takes long, and a command that creates a seller needs only the preset
+    # rule.
     from cardsync.prices.engine.run_inputs import Run
 
     rules = await rules_of(session, account.seller_id)

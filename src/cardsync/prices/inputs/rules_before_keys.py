@@ -1,9 +1,9 @@
-"""Finds the rules, promotions and settings as they were before keys and tokens changed them,
-without a member's click since: the difference of a run from them is due to those writers.
+"""Restores the rules, promotions and settings from before the changes by keys and tokens that no
+member has confirmed since. A run with the restored values shows how far those changes move prices.
 
-They are read from the activity, whose entries hold the values before each change. A change of the
-last day is compared by itself. An older change counts where the run moves a card far from its last
-target: a rule that selects nothing at first may move prices later.
+The values are read from Activity, whose entries store the values before each change. The importer
+compares changes of the last day separately. Older changes count only if the run moves a card far
+from its last target: a rule that selects no card at first may move prices later.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from cardsync.prices.loss.loss_limits import CHEAP, DAY_CARD_BP
 
 T = TypeVar("T")
 DAY: Final = timedelta(days=1)
-# A change is compared for this long, because it may select its first cards later.
+# Changes are compared for this long, because a rule may select its first cards later.
 LONG: Final = timedelta(days=90)
-# Tolerance for rounding and the market in a change that was within its limit.
+# Tolerance for moves by rounding and the market, so that a change within its limit stays within it.
 _SLACK_BP: Final = 300
-# A member who confirmed a run has seen its prices.
+# A member who confirmed a run saw its prices, so earlier changes do not count.
 _CHANGES: Final = """
     SELECT a.actor LIKE 'member %' AS by_member, a.undo FROM activity a
      WHERE a.seller_id = :seller AND a.created_at > greatest(:since, (
@@ -59,8 +59,8 @@ class Change(NamedTuple):
 async def before_keys(
     session: AsyncSession, seller_id: int, run: Run, span: timedelta
 ) -> Run | None:
-    """Return the run without the changes of keys and tokens within the span; None where they
-    changed nothing.
+    """Return the run without the changes of keys and tokens within the span; or None if there are
+    no such changes.
     """
     scripts = await session.scalars(text(_OWN_SCRIPTS), {"seller": seller_id})
     values = {"seller": seller_id, "since": run.now - span, "now": run.now}
@@ -70,8 +70,8 @@ async def before_keys(
 
 
 def undone(run: Run, changes: Iterable[Change]) -> Run | None:
-    """Undo the changes, newest first, unless a member changed the same thing later. Return that
-    run, or None if no change was undone. Pure.
+    """Return the run with the changes undone, newest first, except changes of a rule, sale or
+    setting that a member changed later. Return None if no change was undone. Pure.
     """
     rules: dict[str, Rule] = {str(rule.id): rule for rule in run.rules}
     sales: dict[str, Sale] = {str(sale.id): sale for sale in run.sales}
@@ -138,9 +138,9 @@ def _of_seller(settings: Mapping[str, Any]) -> dict[str, Any]:
 def moved_by_keys(
     priced: pl.DataFrame, before: pl.DataFrame, last: pl.DataFrame | None = None
 ) -> bool:
-    """Return whether a card would be priced further from its previous target than keys and tokens
-    may move it in a day; both are priced. With `last`, the price must also move far from the last
-    target, and further than without the changes. Pure.
+    """Return whether the changes by keys and tokens move some card further than those writers may
+    in a day. `priced` is the run with the changes, `before` the run without them. With `last`, the
+    price must also be far from the last target, and further from it than without the changes. Pure.
     """
     both = _asked(priced, "now").join(_asked(before, "then"), on="marketplace_id")
     far = _far("then")
@@ -152,7 +152,7 @@ def moved_by_keys(
 
 
 def leaps(priced: pl.DataFrame, last: pl.DataFrame) -> bool:
-    """Return whether a card moves far from its last target. Pure."""
+    """Return whether some card moves far from its last target. Pure."""
     both = _asked(priced, "now").join(last, on="marketplace_id")
     return not both.filter(_far("last")).is_empty()
 

@@ -1,7 +1,7 @@
-"""Decides what becomes of a change of prices: it applies, asks a member, or is refused. Pure.
+"""Decides whether a change of prices is applied, needs a member's approval or is refused. Pure.
 
-`LIMITS` and `CONFIRMED` are the rules for changes, `PRICINGS` those for uploads and runs. The doors
-ask here and nowhere else; the effect is measured before.
+`LIMITS` and `CONFIRMED` are the rules for changes, `PRICINGS` the rules for uploads and runs. All
+code that changes prices measures the effect first and decides only by this module.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Lifts = Literal["a click", "a click or the setting"]
 DEFAULTS: Final[dict[Credential, Mode]] = {"key": "auto_low_risk", "token": "ask_for_mutations"}
 _STRICTEST: Final[tuple[Answer, ...]] = ("refuse", "ask", "apply")
 _ALWAYS: Final[dict[Mode, Answer]] = {"deny": "refuse", "always_ask": "ask"}
-# The risks that a mode lets pass; the others ask.
+# The risks that a mode applies without approval; all other risks need approval.
 _PASSING: Final[dict[Mode, tuple[Risk, ...]]] = {
     "auto_low_risk": ("low",),
     "auto_unless_critical": ("low", "medium", "high"),
@@ -42,8 +42,8 @@ _PASSING: Final[dict[Mode, tuple[Risk, ...]]] = {
 
 
 def answer(mode: Mode, risk: Risk, *, changes: bool) -> Answer:
-    """Return the answer for one kind of action. Under `ask_for_mutations` a plan that would change
-    nothing asks no member; under `always_ask` it asks too.
+    """Return the answer for one kind of action. A plan that would change nothing needs no approval
+    under `ask_for_mutations`, but needs it under `always_ask`.
     """
     if mode in _ALWAYS:
         return _ALWAYS[mode]
@@ -53,8 +53,8 @@ def answer(mode: Mode, risk: Risk, *, changes: bool) -> Answer:
 
 
 def credential_of(caller: Caller) -> Credential | None:
-    """Return the kind of the caller's credential; a member's session needs no permission, and a
-    phone's link has no more than a token.
+    """Return the kind of the caller's credential, or None for a member's session, which needs no
+    permission. A phone's link has the permissions of a token.
     """
     credential = caller.identity.credential
     if credential == "session":
@@ -63,9 +63,10 @@ def credential_of(caller: Caller) -> Credential | None:
 
 
 class By(NamedTuple):
-    """A caller who changes prices; without a credential, a member. `modes` are those of the
-    change's kinds of action, none where the limits alone hold. `limited` says that the loss limits
-    hold, and for a member that a large change is confirmed. What is `trusted` has no risk.
+    """A caller who changes prices: a member, if there is no credential. `modes` has the mode of
+    each kind of action in the change; it is empty if only the limits apply. `limited`: the loss
+    limits apply to credentials, and members must confirm large changes. `trusted`: the risk counts
+    as low.
     """
 
     credential: Credential | None = None
@@ -75,7 +76,9 @@ class By(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`limit` names the rule, and `error` says what lifts it."""
+    """The answer to a change. `limit` names the broken limit, and `error` is a sentence with the
+    way to lift it.
+    """
 
     answer: Answer
     limit: str | None = None
@@ -83,8 +86,8 @@ class Verdict(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A limit, the span and the things over which it is counted, and who lifts it. A change that
-    just reaches a limit keeps it.
+    """A limit, its time span, the cards that it counts, and who can lift it. A change that exactly
+    reaches a limit does not break it.
     """
 
     limit: Limit
@@ -106,7 +109,7 @@ LIFTED: Final = (
 
 
 def _named(cards: int, first: int | None) -> str:
-    """Return how many cards, with the first of them."""
+    """Return a phrase with the number of cards and the id of the first one."""
     return f"card {first}" if cards == 1 else f"{cards:,} cards, card {first} among them,"
 
 
@@ -118,7 +121,9 @@ def _moved(cards: int, first: int | None, words: str) -> str:
 
 
 def budget_of(own: int | None, listed: int) -> int:
-    """Return what the shop may lose within a week: its own budget, or a part of its listed value."""
+    """Return the loss that the shop allows within a week: its own budget, or a share of its listed
+    value.
+    """
     return listed * BUDGET_BP // WHOLE_BP if own is None else own
 
 
@@ -191,8 +196,8 @@ ASKS: Final = Verdict(
     "the owner wants to approve what this assistant changes: ask for a click at confirm_url, or for"
     " another mode on the page Settings, Assistants",
 )
-# A promotion that lowers at least this many cards, or the listed value by at least this amount,
-# needs a confirmation.
+# A promotion that lowers the prices of at least this many cards, or the listed value by at least
+# this amount, needs a confirmation.
 _PROMOTED_CARDS: Final = 100
 _PROMOTED_VALUE: Final = to_units(Decimal(500))
 _HALF_BP: Final = 5_000
@@ -210,13 +215,13 @@ CONFIRMED: Final[Sequence[Callable[[Size], bool]]] = (
     lambda size: any(fall.by * WHOLE_BP > fall.whole * _SHOP_BP for fall in size.falls),
     _promotes_much,
 )
-"""Changes that a member makes only after a look at the figures: one takes a card down by more than
-half, or the shop by over a fifth, or is a large promotion.
+"""Tests for changes that a member must confirm: a card falls by more than half, the shop's value
+falls by more than a fifth, or the change is a large promotion.
 """
 
 
 def decide(size: Size, by: By) -> Verdict:
-    """Return what becomes of a change of this size."""
+    """Return the verdict on a change of this size by this caller."""
     if by.credential is None:
         asks = by.limited and any(holds(size) for holds in CONFIRMED)
         return Verdict("ask" if asks else "apply")
@@ -232,7 +237,9 @@ def decide(size: Size, by: By) -> Verdict:
 
 
 def denied(by: By) -> Verdict | None:
-    """Return the refusal of a change whose kind the owner does not let the credential do."""
+    """Return the refusal of a change with a kind of action that the owner denies to the
+    credential.
+    """
     kinds = [kind for kind, mode in by.modes.items() if mode == "deny"]
     if not kinds:
         return None
@@ -246,12 +253,14 @@ def denied(by: By) -> Verdict | None:
 
 
 def broken_limit(size: Size) -> Verdict | None:
-    """Return the first limit that the change breaks and that only a member's click lifts."""
+    """Return the verdict of the first limit that the change breaks, which a member's click
+    lifts.
+    """
     return next((rule.of(size) for rule in LIMITS if rule.breaks(size)), None)
 
 
 def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
-    """Return the refusal that asks a member to confirm, with the figures."""
+    """Return the error that requires a member's confirmation, with the figures of the change."""
     fall = max(size.falls, key=lambda fall: (fall.by * WHOLE_BP // (fall.whole or 1), fall.by))
     cards = f"{size.cards:,} cards would change price, one of them"
     if size.cards == 1:
@@ -260,7 +269,7 @@ def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
         f"{cards} by -{percent(size.deepest_bp)}, and the listed value would fall by"
         f" {dollars(fall.by)} of {dollars(fall.whole)}: confirm this change if you mean it",
         cards_affected=size.cards,
-        # A promotion that begins later changes nothing today.
+        # A promotion that begins later changes no price today, so its later fall is reported.
         listed_value_change=dollars(-fall.by if size.promotes else size.after - size.before),
         deepest_fall_bp=size.deepest_bp,
     )
@@ -270,8 +279,8 @@ Surprise = Literal["short_inventory", "large_moves", "moved_by_keys"]
 
 
 class Pricing(NamedTuple):
-    """Whether a surprise stops a pricing in Review Mode, too, where the owner approves every price
-    file, and whether a confirmation lifts it.
+    """Whether a surprise also stops a pricing in Review Mode, in which the owner approves every
+    price file, and whether a confirmation lets the pricing continue.
     """
 
     in_review_mode: bool
@@ -280,9 +289,9 @@ class Pricing(NamedTuple):
 
 PRICINGS: Final[Mapping[Surprise, Pricing]] = {
     "short_inventory": Pricing(in_review_mode=True, confirmed=True),
-    # The breaker's.
+    # The breaker found the large moves.
     "large_moves": Pricing(in_review_mode=False, confirmed=True),
-    # A key may have confirmed the run: that does not lift the limits on keys' changes.
+    # The confirmation may be by a key, which must not lift the limits on keys' changes.
     "moved_by_keys": Pricing(in_review_mode=False, confirmed=False),
 }
 

@@ -1,11 +1,12 @@
-"""Loss limits: sums up the price moves by keys, tokens and the automatic mode within the last hour,
-day and week, and finds the cards beyond what they may do without a member's click.
+"""The loss limits: sums up the price moves by keys, tokens and the automatic mode within the last
+hour, day and week, and finds the cards that moved further than allowed without a member's click.
 
-Pure. Amounts are ten-thousandths of a dollar.
+Pure. Amounts are in ten-thousandths of a dollar.
 
-A move has two sides: `today`, and `worst`, when caps and stale cuts have run their course. A fall
-that a cap spreads over a week is a fall. A span's base is the price that the card would have if
-those writers had done nothing in the span, so that slices count as the whole.
+Each move is counted on two sides: `today`, by the price that the change sets now, and `worst`, by
+the price after caps and stale cuts have moved it fully, so that a fall spread over a week counts as
+a whole. A span's base is the price that the card would have without those writers' moves in the
+span, so that many small moves count as one large move.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ SIDES: Final[tuple[Side, ...]] = ("today", "worst")
 HOUR_CARD_BP: Final = 2_000
 DAY_CARD_BP: Final = 3_000
 HOUR_TOUCHED_BP: Final = 2_000
-# The shop's budget of a week where the seller sets none, as a part of its listed value.
+# The default loss budget of a week, as a share of the shop's listed value.
 BUDGET_BP: Final = 500
-# A card that never costs more is bound by the other limits only: a cent is much of it.
+# The limits of a card's move do not apply up to this price ($1), because a cent is a large share of
+# it.
 CHEAP: Final = 10_000
 WHOLE_BP: Final = 10_000
 SPANS: Final = (("hour", HOUR_CARD_BP), ("day", DAY_CARD_BP))
@@ -31,15 +33,16 @@ PAST: Final[dict[str, type[pl.DataType]]] = {
     "quantity": pl.Int64,
     **{f"{span}_{side}": pl.Int64 for span in ("hour", "day", "week") for side in SIDES},
 }
-"""Columns of the additions to each card's price within each span."""
+"""Columns of the sums of each card's earlier moves within each span."""
 
 
 class Sums(msgspec.Struct, frozen=True):
-    """The sums of a write and of the moves before it that no click confirmed.
+    """The sums of a write and of the earlier moves that no member clicked.
 
-    `hour_cards` and `day_cards` count the cards beyond their limit, with the first of each;
-    `hour_fallen` is what the touched cards lost within an hour of their value `hour_before`;
-    `week_fallen` is what the shop lost within a week, if this write lowers anything.
+    `hour_cards` and `day_cards` count the cards beyond their limit; `hour_first` and `day_first`
+    are the first of these cards. `hour_fallen` is the loss of the write's cards within the hour,
+    from their value `hour_before`. `week_fallen` is the shop's loss within the week, or 0 if the
+    write lowers no price.
     """
 
     hour_cards: int = 0
@@ -52,10 +55,11 @@ class Sums(msgspec.Struct, frozen=True):
 
 
 def summed(moved: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
-    """Return the moves with `{span}_{side}` (the sum within the span, this move included), and
-    `{span}_{side}_base` of hour and day.
+    """Return the moves with `{side}_step` (this move), `{span}_{side}` (the sum within the span,
+    with this move), and `{span}_{side}_base` for hour and day.
 
-    `moved` has id, marketplace_id, quantity, and `{side}` and `{side}_after` of both sides.
+    `moved` has the columns id, marketplace_id, quantity, and `{side}` and `{side}_after` for both
+    sides.
     """
     frame = moved.join(past.drop("quantity"), on="id", how="left").with_columns(
         pl.col(f"^(hour|day|week)_({'|'.join(SIDES)})$").fill_null(0)
@@ -76,7 +80,7 @@ def summed(moved: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
 
 
 def is_beyond(span: str, limit_bp: int) -> pl.Expr:
-    """Return whether a summed card has moved further than the limit within the span, up or down."""
+    """Return whether a card's summed moves within the span exceed the limit, up or down."""
     far = [
         (pl.max_horizontal(base, base + moved) > CHEAP) & (moved.abs() * WHOLE_BP > base * limit_bp)
         for moved, base in (
@@ -87,7 +91,9 @@ def is_beyond(span: str, limit_bp: int) -> pl.Expr:
 
 
 def sums_of(frame: pl.DataFrame, past: pl.DataFrame) -> Sums:
-    """Return the sums of the summed moves, together with all moves of the week."""
+    """Return the sums of a write's moves, a result of `summed`, and of all earlier moves of the
+    week.
+    """
     if frame.is_empty():
         return Sums()
     found: dict[str, int | None] = {}
@@ -105,7 +111,9 @@ def sums_of(frame: pl.DataFrame, past: pl.DataFrame) -> Sums:
 
 
 def _touched(frame: pl.DataFrame, side: Side) -> tuple[int, int]:
-    """Return the touched cards' value at the beginning of the hour, and their loss since."""
+    """Return the value of the write's cards at the beginning of the hour, and their loss since
+    then.
+    """
     copies = pl.col("quantity").cast(pl.Int128)
     row = frame.select(
         before=(pl.col(f"hour_{side}_base") * copies).sum(),

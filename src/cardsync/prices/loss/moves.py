@@ -1,12 +1,12 @@
-"""Keeps and reads the moves of prices that no member clicked, by card and within the last hour, day
+"""Stores and reads the price moves that no member clicked, for each card within the last hour, day
 and week.
 
-Moves of the same five minutes share a row, so that a day has few rows a card however many writes it
-has. A span is counted to the beginning of the five minutes in which it began.
+Moves of a card in the same five minutes share a row, so that many writes in a day make few rows. A
+span includes the whole five minutes in which it began.
 
-A move counts as long as its source holds: a promotion until it ends or is switched off, a rollback
-or a new listing until it fails or the next run prices the card. The latter two set targets that the
-rules do not produce, so they do not add to the moves of rules.
+A move counts while its source is in effect: a promotion until it ends or is disabled, a rollback or
+a new listing until it fails or the next run prices the card. Rollbacks and new listings set targets
+that the rules do not produce, so they do not count as moves of rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SPANS: Final = {
     "week": timedelta(days=7),
 }
 Counted = Literal["rules", "targets"]
-# A run that prices by the rules puts a target of another source back.
+# A run by the rules replaces the targets that rollbacks and new listings set.
 _RUN_SINCE: Final = """
     EXISTS (SELECT FROM price_run r
              WHERE r.seller_id = :seller AND r.state = 'completed'
@@ -80,7 +80,7 @@ _RECORD: Final = """
 _ANY: Final = """
     SELECT EXISTS (SELECT FROM automated_move WHERE seller_id = :seller AND began_at > :week)
 """
-# A member's opposite change cancels as much of each move of the card.
+# A member's opposite change reduces each of the card's moves by the same share.
 _TAKE_BACK: Final = queries_of(__package__)["take_back"].format(
     **{
         side: f"CASE WHEN {side} * all_{side} < 0"
@@ -94,8 +94,8 @@ _DROP: Final = "DELETE FROM automated_move WHERE seller_id = :seller AND began_a
 async def past_moves(
     session: AsyncSession, seller_id: int, now: datetime, counted: Counted = "rules"
 ) -> pl.DataFrame:
-    """Return `limits.PAST` of every card that such writers moved within the week: the rules'
-    prices, or also the cards' targets.
+    """Return the columns PAST of every card that moved within the week without a member's click.
+    With `counted` "targets", rollbacks and new listings count, too.
     """
     values = {"seller": seller_id, "now": now, "targets": counted == "targets"}
     spans = {span: now - lasts - _TOGETHER for span, lasts in _SPANS.items()}
@@ -105,8 +105,8 @@ async def past_moves(
 async def record(
     session: AsyncSession, seller_id: int, moved: pl.DataFrame, now: datetime, source: str = ""
 ) -> None:
-    """Store the moves of a write without a click; `moved` is summed. It counts as long as the
-    `source` holds, or each card's own in the column `source`.
+    """Store the moves of a write that no member clicked; `moved` is a result of `summed`. The moves
+    count while `source` is in effect; a column `source` names a source for each card.
     """
     if "source" not in moved.columns:
         moved = moved.with_columns(source=pl.lit(source))
@@ -115,13 +115,13 @@ async def record(
 
 
 async def take_back(session: AsyncSession, seller_id: int, moved: pl.DataFrame) -> None:
-    """Let a member's moves count against the moves before them; `moved` is summed."""
+    """Reduce the stored moves by a member's opposite moves; `moved` is a result of `summed`."""
     if values := _steps(seller_id, moved):
         await run(session, _TAKE_BACK, values)
 
 
 async def has_moves(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Return whether there is a move that a member could take back."""
+    """Return whether a stored move exists that a member's change could reduce."""
     values = {"seller": seller_id, "week": now - _SPANS["week"] - _TOGETHER}
     return bool(await session.scalar(text(_ANY), values))
 
@@ -147,7 +147,7 @@ def _began(now: datetime) -> datetime:
 
 
 async def drop_old(database: Database, now: datetime) -> int:
-    """Delete the moves that no span counts any more; return how many."""
+    """Delete the moves that are older than a week; return how many."""
     dropped = 0
     for seller_id in await all_sellers(database):
         values = {"seller": seller_id, "before": now - _SPANS["week"] - _TOGETHER}

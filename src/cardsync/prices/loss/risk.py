@@ -1,7 +1,8 @@
-"""The size of a change of prices, and the risk that it has. Pure.
+"""Rates the risk of a price change by its size. Pure.
 
-Amounts are ten-thousandths of a dollar. A size counts prices as they become today, and as they
-become at worst, when caps and stale cuts have run their course.
+Amounts are in ten-thousandths of a dollar. A size has the listed values by the prices that the
+change sets today (`before`, `after`), and by the prices after caps and stale cuts have moved them
+fully (`worst_before`, `worst_after`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from cardsync.prices.loss.loss_limits import Sums
 
 Risk = Literal["low", "medium", "high", "critical"]
 MARKET_PARTS: Final = 100
-# The cap of a seller whose rules have no cap: the default preset's.
+# The cap of a seller whose rules have no cap: it is that of the default preset.
 DEFAULT_CAP_BP: Final = 2_000
-# A tenth of the cards may move by more than the cap before a small change counts as high.
+# The risk is high if more than a tenth of the cards move further than the cap.
 _FEW_PARTS: Final = 10
 
 
@@ -26,9 +27,10 @@ class Fall(NamedTuple):
 
 
 class Size(msgspec.Struct, frozen=True):
-    """The size counts the cards whose price would differ, with their listed values before and
-    after; `deepest_bp` is the deepest fall of one. `moved_bp` adds up rises and falls of the last
-    day, and `beyond` counts cards that moved further than the cap in it.
+    """The size of a price change: the number of cards whose price would differ, and their listed
+    values before and after. `deepest_bp` is the largest fall of a card. `moved_bp` is the sum of
+    rises and falls of the last day, and `beyond` counts the cards that moved further than the cap
+    in that day.
     """
 
     cards: int = 0
@@ -36,7 +38,7 @@ class Size(msgspec.Struct, frozen=True):
     after: int = 0
     worst_before: int = 0
     worst_after: int = 0
-    # The shop's whole value at the prices before, today and at worst: the base of its fall.
+    # The whole shop's value before the change, today and at worst: falls are a share of it.
     whole: int = 0
     worst_whole: int = 0
     moved_bp: int = 0
@@ -47,18 +49,20 @@ class Size(msgspec.Struct, frozen=True):
     # Cards that would be priced under a hundredth of their market price.
     under_market: int = 0
     first_under_market: int | None = None
-    # The plan changes something; it deletes a rule or a list.
+    # Whether the plan changes anything, and whether it deletes a rule or a list.
     changes: bool = True
     deletes: bool = False
-    # A promotion is part of it.
+    # Whether a promotion is part of the change.
     promotes: bool = False
     sums: Sums = Sums()
-    # The shop's budget of a week; none: a part of its listed value.
+    # The shop's own loss budget of a week; None means a share of its listed value.
     loss_budget: int | None = None
 
     @property
     def falls(self) -> tuple[Fall, Fall]:
-        """Return the fall of the shop's value, and the value before it, today and at worst."""
+        """Return the fall of the shop's value and the value before the fall, first today, then at
+        worst.
+        """
         return (
             Fall(max(self.before - self.after, 0), self.whole),
             Fall(max(self.worst_before - self.worst_after, 0), self.worst_whole),
@@ -66,8 +70,8 @@ class Size(msgspec.Struct, frozen=True):
 
 
 def risk_of(size: Size) -> Risk:
-    """Return the band. The change is measured against the tightest cap of the seller's own rules:
-    a quarter of it is low, half of it medium, the whole of it high, and more is critical.
+    """Return the risk of the change, measured by the tightest cap of the seller's own rules: up to
+    a quarter of the cap is low, up to half is medium, up to the cap is high, and more is critical.
     """
     if size.moved_bp > size.cap_bp:
         return "critical"
