@@ -47,7 +47,7 @@ class NoSyncInProgress(Problem):
 
 
 class ClaimExpired(Problem):
-    """The token does not hold this task: its claim ran out, or another one was handed out."""
+    """The token does not match the task's claim: it expired, or the task was claimed again."""
 
     status, code = 409, "claim_expired"
 

@@ -9,11 +9,11 @@ SNIPPET_BYTES = 64_000
 STEP_NAME_CHARACTERS = 200
 AGENT_CHARACTERS = 200
 SELECTOR_CHARACTERS = 1_000
-# Failures after which a correction is disabled, and the number of sellers whose equal verdicts on
-# it apply to all.
+# A correction is disabled after this many failures.
 CORRECTION_FAILURES = 3
+# If this many sellers have the same verdict on a correction, it applies to all sellers.
 SELLERS_TO_SHARE = 3
-# The most corrections of one step that are read, newest first; older ones do not matter.
+# Only this many of a step's newest corrections are read.
 CORRECTIONS_READ = 500
 
 TASKS_CLAIMED = 10

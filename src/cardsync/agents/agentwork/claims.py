@@ -1,8 +1,8 @@
 """Gives waiting tasks to an agent as claims, and ends the claims.
 
-A claim or its end locks the seller's state row first, so all changes of tasks lock in the same
-order. The agent gets a token for each claim; only its hash is stored. The next request that finds
-an expired claim takes it back (`_TAKE_BACK`).
+Each change of tasks first locks the seller's `sync_state` row, so two changes cannot deadlock.
+The agent gets a token for each claim; only its hash is stored. Each claim request first takes back
+the seller's expired claims (`_TAKE_BACK`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from cardsync.platform.database.session import Database, in_one_message
 from cardsync.platform.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
-# An expired claim counts as an attempt. After the last attempt, the task failed when the claim
-# expired; readers already showed it as failed.
+# An expired claim counts as an attempt. After the last attempt the task fails; `finished_at` is the
+# time when the claim expired, because the task list shows the task as failed since then.
 _TAKE_BACK = f"""
     UPDATE agent_task
        SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
@@ -48,8 +48,8 @@ _TAKE_BACK = f"""
      WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
     RETURNING kind, status
 """
-# Cancel a routine task that was taken back if a newer one of its kind waits: the newer one does the
-# work of both.
+# Cancel a pending routine task with earlier attempts if a newer routine task of its kind is
+# pending: the newer task does the work of both.
 _GIVE_UP_DOUBLES = f"""
     UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
      WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
@@ -57,13 +57,12 @@ _GIVE_UP_DOUBLES = f"""
          AND n.id > t.id
                       AND n.status = 'pending' AND n.priority = {ROUTINE})
 """
-# A task that was taken back ranks as a retry, whatever its priority. For an agent that reports no
-# capabilities the last stored ones count; they are read after the lock, because another claim may
-# have changed them.
+# A task with earlier attempts ranks as a retry, whatever its priority. If the agent reports no
+# capabilities, the statement reads the stored `agent_kinds`: after the lock, because another claim
+# may have changed them.
 _CLAIM = queries_of(__package__)["claim"].format(retry=RETRY)
 _END = queries_of(__package__)["end"].format(attempts=ATTEMPTS)
-# This runs before the end of the task, since it looks for a claimed one; the seller's row is
-# locked.
+# This statement runs before `_END`, because it selects the task while it is still claimed.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
     SELECT :seller, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
@@ -74,7 +73,7 @@ _NOTE = """
                AND claim_expires_at > :now) t
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
-# The task ended while an agent had claimed it, because the agent's reported import completed it.
+# Add the agent's reported outcome to a task that an import report ended during the agent's claim.
 _ENDED_BEFORE = """
     UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)),
       ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
@@ -109,7 +108,7 @@ class TaskError(msgspec.Struct):
 
 
 class TaskOutcome(msgspec.Struct):
-    """`retryable`, of a failure: the task is offered again, five times in all."""
+    """A failed task with `retryable` is offered again, up to five attempts in all."""
 
     status: Literal["completed", "failed"]
     """completed or failed"""
@@ -130,8 +129,8 @@ async def claim(
 ) -> ClaimedTasks:
     """Claim at most `most` tasks, the highest priority first.
 
-    `kinds` are the requested kinds of tasks, `can` the agent's capabilities; without both, the last
-    reported ones count.
+    `kinds` limits the claim; `can` contains the agent's capabilities. If only `kinds` is sent, it
+    counts as the capabilities; if neither is sent, the stored capabilities count.
     """
     said = list(can) if can is not None else list(kinds) if kinds else None
     if not _may_wait(caller, said, now):
@@ -153,7 +152,7 @@ async def claim(
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
-    """Return whether a claim may find a task; it may always after the agent's capabilities changed."""
+    """Return False if no task is due and the capabilities are unchanged: no statement is needed."""
     return (
         (said is not None and said != caller.state.agent_kinds)
         or tasks.waits(caller.state.tasks_due_at, now)
@@ -172,8 +171,8 @@ async def _hand_out(
 ) -> list[ClaimedTask]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
-    # The agent's capabilities are written even if they equal those of the caller's state: another
-    # claim may have reported others since that state was read.
+    # Write the agent's capabilities even if they equal `caller.state.agent_kinds`: another claim
+    # may have stored different ones since that state was read.
     note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {
@@ -251,8 +250,8 @@ async def _ended_before(
     hashed: bytes,
     now: datetime,
 ) -> AgentTask:
-    """Return the task of a claim that has ended: it was reported already, or another report of the
-    agent ended it.
+    """Return the task of a claim that has already ended, by an earlier report of the same outcome
+    or by the agent's report of an import.
 
     Raises ClaimExpired.
     """

@@ -36,8 +36,8 @@ class AgentTask(Base):
     attempt: Mapped[int] = mapped_column(server_default="0")
     # Lower priorities are claimed first; agentwork/task_kinds.py names them.
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
-    # SHA-256 of the token of the current claim, and of the claim that ended last, with the status
-    # that its agent reported: a repeated report gets the same answer.
+    # The SHA-256 of the current claim's token; the SHA-256 of the last ended claim's token and the
+    # status that its agent reported. A repeated report gets the same answer.
     token_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_as: Mapped[str | None] = mapped_column(Text)

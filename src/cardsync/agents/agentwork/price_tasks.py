@@ -1,6 +1,4 @@
-"""The tasks by which prices reach the marketplace: which of them an import of prices completes,
-which are cancelled, and whether one waits or is claimed.
-"""
+"""Completes, cancels and looks up price tasks, which send prices to the marketplace."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from cardsync.agents.agentwork.task_kinds import PRICE_TASKS, PUSHES
 from cardsync.agents.agentwork.tasks import note_due
 from cardsync.agents.seller_state.state import locked
 
-# The number of newest files and cycles that a task stores.
+# A task stores at most this many of its newest files and cycles.
 _MOST_NAMED = 50
 
 
@@ -27,11 +25,11 @@ async def end_pushes(
     imported_at: datetime,
     now: datetime,
 ) -> datetime | None:
-    """Complete the price pushes that an import of prices ends: those of its cycle or its file.
-    Return when the newest of these was queued.
+    """Complete the price pushes that have the cycle or file of an import of prices. Return when the
+    newest of them was queued.
 
-    An agent's clock may be wrong, so `imported_at` counts only if no push has the cycle or file,
-    for example when the seller saved the file again: then every push queued before it is completed.
+    If no push has the cycle or file, for example because the seller saved the file again, complete
+    every push queued until `imported_at`: this comes from the agent's clock, which may be wrong.
     """
     await locked(session, seller_id)
     values = {
@@ -70,8 +68,8 @@ async def note_push(
     what: Literal["files", "cycles"],
     name: str,
 ) -> None:
-    """Add a file that was served for the open price pushes, or a cycle of theirs, to these tasks."""
-    # Here a bare slice crashes the coordinator of a spread database (Citus 13.2.2).
+    """Add a served file's SHA-256, or a cycle, to the seller's open price pushes."""
+    # Citus 13.2.2: a slice without `coalesce` crashes the coordinator.
     await session.execute(
         text(f"""
             UPDATE agent_task
@@ -85,7 +83,7 @@ async def note_push(
 
 
 async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    """Cancel the waiting price tasks; a claim that has not expired stays. Return how many."""
+    """Cancel the pending price tasks and those whose claim expired; return their number."""
     await locked(session, seller_id)
     cancelled = await session.execute(
         text("""

@@ -109,9 +109,9 @@ async def claim_tasks(
     settings: Settings,
     data: ClaimRequest | None = None,
 ) -> ClaimedTasks:
-    """Take tasks in hand: new stock first, then what a person asked for, then retries.
+    """Claim tasks: new stock first, then a person's requests, retries and routine work.
 
-    A claim that is not ended in time is offered again.
+    A task whose claim expires is offered again.
     """
     asked = data or ClaimRequest()
     kinds = [kind for kind in KINDS if kind in asked.kinds] if asked.kinds else None

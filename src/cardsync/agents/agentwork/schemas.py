@@ -33,7 +33,7 @@ class Task(msgspec.Struct):
     finished_at: datetime | None
     result: dict[str, Any] | None
     error: dict[str, Any] | None
-    """Why it failed, as code and message"""
+    """Why the task failed, as code and message"""
 
 
 class Tasks(msgspec.Struct):
@@ -46,7 +46,7 @@ class Tasks(msgspec.Struct):
 
 
 def task_body(task: AgentTask, now: datetime) -> Task:
-    """Return the task's struct; an expired claim is shown as its outcome."""
+    """Return the task's struct; a task whose claim expired is shown as pending or failed."""
     over: dict[str, Any] = {}
     if has_run_out(task, now):
         over = {"attempt": task.attempt + 1, "claimed_at": None, "claim_expires_at": None}

@@ -1,7 +1,7 @@
 """The kinds of task, their priorities, and the kinds that an agent can do. Pure.
 
-An agent reports what it can do as `capabilities` (`kind@version`, with the steps of its registry)
-or as `kinds`; unknown kinds are ignored.
+An agent reports its abilities as `capabilities` (`kind@version` and names of steps) or as `kinds`;
+unknown kinds are ignored.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal, get_args
 
 from cardsync.agents.limits import CAPABILITIES_BYTES
 
-# Tasks that send targets: a pause holds these back, and a read-only account loses them. Rollbacks
-# and listings are the seller's own requests and stay.
+# Tasks that send targets: a pause delays them, and they are cancelled for a read-only account.
+# Rollbacks and listings are the seller's own requests: they are kept.
 PRICE_TASKS = ("apply_price_updates",)
 Kind = Literal[
     "refresh_orders",
@@ -24,7 +24,7 @@ Kind = Literal[
     "refresh_account",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
-# The kinds that write prices to the marketplace; the phases push_queued and pushing show them.
+# The kinds that write prices to the marketplace: the sync phases push_queued and pushing.
 PUSHES = ("apply_price_updates", "apply_rollback")
 # While a rollback waits, its file is served instead of the files of these tasks.
 BEHIND_A_ROLLBACK = ("apply_price_updates", "quick_add_listing")
@@ -35,7 +35,7 @@ NEW_STOCK, REQUESTED, RETRY, ROUTINE = range(4)
 _PRIORITY = {"quick_add_listing": NEW_STOCK, "apply_rollback": REQUESTED}
 
 ATTEMPTS = 5
-# The registry of steps has this name, too.
+# This kind is also the name of a step.
 ALSO_A_STEP = "refresh_account"
 
 
@@ -45,11 +45,11 @@ def priority_of(kind: str) -> int:
 
 
 def named_kinds(texts: Iterable[str] | None) -> list[str] | None:
-    """Return the kinds in `kind@version, step, …`, in our order. None if the text names no kind at
-    all.
+    """Return the kinds that `kind@version, step, …` names, in the order of `KINDS`; None if it
+    names no kind.
 
-    A name without a version means version 1. A text of more than 2 KB counts as missing, and a list
-    of only steps does not restrict tasks.
+    A name without a version means version 1. A text of more than 2 KB counts as missing. If
+    `refresh_account` is the only kind among several names, it counts as a step.
     """
     given = list(texts or ())
     if sum(len(text.encode()) for text in given) > CAPABILITIES_BYTES:
@@ -70,8 +70,8 @@ def handed_out(
     rollback_waits: bool,
     paid: bool,
 ) -> list[str]:
-    """Return the kinds that a claim may include: the requested ones that the agent can do (None
-    means all), without those that the account holds back.
+    """Return the kinds that a claim may include: the requested kinds that the agent can do (None
+    means all), without the kinds that the account or an open rollback delays.
     """
     held = {
         *(PRICE_TASKS if prices_held else ()),

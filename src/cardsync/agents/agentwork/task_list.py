@@ -1,6 +1,6 @@
 """Lists a seller's tasks for pages and support, newest first.
 
-An expired claim is shown as its outcome, even before a request takes it back.
+A task whose claim expired is shown as pending or failed, even before a request takes it back.
 """
 
 from __future__ import annotations

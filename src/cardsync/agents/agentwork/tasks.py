@@ -1,8 +1,8 @@
 """Queues and cancels work for a seller's agent, and decides whether the heartbeat announces it.
 
-A task waits while it is pending, and again after its claim has expired. The seller's state row,
-which every heartbeat reads anyway, stores since when a task waits: each change of tasks locks that
-row first and ends with `note_due`.
+A task waits while it is pending, and again after its claim has expired. The `sync_state` row,
+which every heartbeat reads anyway, stores when the earliest task is due: each change of tasks
+first locks that row and finally calls `note_due`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from cardsync.agents.seller_state.state import locked
 from cardsync.platform import limits
 from cardsync.platform.work.jobs import mark_due_by
 
-# The stream of work that prepares rollbacks and ends those that are over.
+# The worker stream that prepares rollbacks and ends finished ones.
 ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
-# Time until a listings task that failed finally is offered again.
+# The next listings task is due this long after one used up its attempts.
 LISTINGS_REST = timedelta(minutes=30)
 
-# When tasks that the agent can do start to wait: a pending one immediately, a claimed one when its
-# claim ends. Tasks that a rollback holds back are due when it ends. Price pushes are not, because
-# they may be cancelled before that.
+# A listings task is due when an open rollback ends. Price pushes also wait for the rollback, but
+# their due time ignores it: they may be cancelled earlier.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
+# Store when the earliest task that the agent can do is due: a pending task at its creation, a
+# claimed one when its claim expires.
 _NOTE_DUE = f"""
     UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
       FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[]))
@@ -73,11 +74,10 @@ def advertised(
     rollback_until: datetime | None,
     now: datetime,
 ) -> bool:
-    """Return `has_pending_tasks`: whether a task waits that this account may have and the agent can
+    """Return `has_pending_tasks`: whether a task waits that the account allows and the agent can
     do. Pure.
 
-    `tasks_due_at` counts only kinds that the agent can do, and includes which tasks a rollback
-    holds back.
+    `tasks_due_at` already counts only kinds that the agent can do, and considers open rollbacks.
     """
     pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
     held = price_tasks != "advertised" or rollback_waits(rollback_until, now)
@@ -90,7 +90,7 @@ def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
 
 
 def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
-    """Return whether price tasks wait that this account may not keep. Pure."""
+    """Return whether waiting price tasks must be cancelled for this account. Pure."""
     return price_tasks == "cancelled" and waits(price_tasks_due_at, now)
 
 
@@ -117,8 +117,8 @@ _FOR_THE_UNPAID = """
 
 
 async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
-    """Return whether a task waits that an unpaid account may have. Its published listings must wait
-    until it is paid, and `tasks_due_at` does not show which tasks wait.
+    """Return whether a task waits that an unpaid account may have. Listings wait until the account
+    is paid, and `tasks_due_at` does not show the kinds of the waiting tasks.
     """
     state = caller.state
     kinds = handed_out(
@@ -141,9 +141,9 @@ async def enqueue_task(
     *,
     priority: int | None = None,
 ) -> int:
-    """Add a task, in the transaction that creates its work; return the task's ID.
+    """Add a task in the transaction that creates its work; return the task's ID.
 
-    Without `priority` it has its kind's.
+    The default of `priority` is the kind's priority.
     """
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of agent task")
@@ -167,8 +167,8 @@ async def waiting_task(
     kind: str,
     now: datetime,
 ) -> AgentTask | None:
-    """Return the oldest waiting task of a kind. An expired claim counts as waiting, except of the
-    last attempt.
+    """Return the oldest waiting task of a kind. A task whose claim expired waits, too, if it has
+    attempts left.
     """
     back = (AgentTask.claim_expires_at <= now) & (AgentTask.attempt + 1 < ATTEMPTS)
     found: AgentTask | None = await session.scalar(
@@ -191,7 +191,7 @@ async def enqueue_routine(
     payload: dict[str, Any],
     now: datetime,
 ) -> int:
-    """Add a task for automatic work; if a task of the kind waits already, return that one's ID."""
+    """Return the ID of the waiting task of the kind, or of a new routine task."""
     await locked(session, seller_id)
     waiting = await waiting_task(session, seller_id, kind, now)
     if waiting is not None:
@@ -210,8 +210,9 @@ _LISTED = """
 
 
 async def offer_listings_again(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Handle a listings task that failed finally. If entries are published and no other such task
-    is open, add one that is due after a pause. The state row is locked.
+    """Replace a listings task that used up its attempts: if published quick adds are not listed yet
+    and no other listings task is open, add one that is due after `LISTINGS_REST`. The caller has
+    locked the state row.
     """
     values = {
         "seller": seller_id,
@@ -230,7 +231,7 @@ async def offer_listings_again(session: AsyncSession, seller_id: int, now: datet
 
 
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Let the stream of rollbacks end a rollback whose task failed finally."""
+    """Make the rollback stream due: it ends the rollback whose task used up its attempts."""
     await mark_due_by(session, seller_id, ROLLBACKS, now)
 
 
@@ -262,8 +263,8 @@ async def request_task(
 
 
 async def remember_kinds(session: AsyncSession, caller: Caller, kinds: list[str] | None) -> None:
-    """Store the agent's capabilities if they changed, because they decide which waiting tasks
-    count.
+    """Store the agent's capabilities if they changed, and update the due times that depend on
+    them.
     """
     if kinds is None or kinds == caller.state.agent_kinds:
         return
@@ -317,8 +318,8 @@ async def end_tasks(
 
 
 async def complete_waiting(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
-    """Complete the waiting tasks of a kind after their work was done otherwise; a claimed task
-    stays for its agent. The caller has locked the state row.
+    """Complete the waiting tasks of a kind, because their work was done in another way. A claimed
+    task is kept for its agent. The caller has locked the state row.
     """
     await session.execute(
         text("""

@@ -29,8 +29,8 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group()
 def release() -> None:
-    """Publish versions of the agent and the desktop wrapper, and kill versions that must not run
-    on.
+    """Publish versions of the agent and the desktop wrapper, and kill versions that must no longer
+    run.
     """
 
 
@@ -86,7 +86,7 @@ def publish_release(
     expires_days: int,
     key_file: Path,
 ) -> Result:
-    """Sign FILE and offer it. The same file again changes percentage, min-from and expiry.
+    """Sign FILE and offer it. Publishing it again changes its percentage, min-from and expiry.
 
     Example: cardsync admin release publish agent.whl --product agent --version 1.4.0
     --platform linux/amd64 --key-file ~/release-keys/release-key.pem
@@ -120,7 +120,7 @@ def publish_release(
 @PRODUCT
 @click.option("--undo", is_flag=True, help="Take the kill of exactly this text back.")
 def kill_version(version: str, product: str, undo: bool) -> Result:
-    """Stop a version: it is offered no more, and where it runs it must update before it goes on.
+    """Kill a version: it is offered no more, and computers that run it must update first.
 
     Example: cardsync admin release kill 1.3.2 --product agent
     """

@@ -1,8 +1,7 @@
-"""Caches the releases and kills in this process, so that offers need no statement. They are read
-once, and again on a notice and at long intervals.
+"""Caches the releases and kills in this process, so that offers need no statement. The cache is
+read at the start, on each notice of a change and at long intervals.
 
-`offer.choose` decides on `shelf(product)`. While the database is unavailable, the last state is
-used.
+`offer.choose` uses `shelf(product)`. While the database is unavailable, the cached state is used.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from cardsync.platform.kit.struct_rows import struct_of
 TOPIC = "releases"
 READ_SECONDS = 5.0
 RETRY_SECONDS = 2.0
-# A download that is not in the cache may be newer than the last read, but guesses by strangers must
-# not cause further reads.
+# A requested release that is not in the cache may be new, so the cache is read again; but at most
+# this often, because strangers may guess addresses.
 MISS_SECONDS = 1.0
 
 
@@ -104,8 +103,8 @@ class KnownReleases:
 
     def kept_fresh(self, seconds: float) -> AbstractAsyncContextManager[None]:
         """Read before the first request, if the database answers; then read again in the
-        background. A kill may be among the rows that could not be read, so the next try comes
-        sooner than the regular interval.
+        background. After a failed read, retry sooner than the regular interval: an unread row may
+        be a kill.
         """
         return every(
             seconds,

@@ -42,7 +42,7 @@ class Release(Base):
 
 
 class ReleaseKill(Base):
-    """A killed version, which must update before it continues."""
+    """A killed version: installations that run it must update before they continue."""
 
     __tablename__ = "release_kill"
     product: Mapped[str] = mapped_column(Text, primary_key=True)

@@ -1,7 +1,7 @@
 """Chooses the release that an installation is offered, and whether it must update. Pure.
 
-Versions compare by PEP 440. A version that cannot be compared is left alone, unless the kill list
-has exactly that text.
+Versions are compared by PEP 440. An unreadable installed version gets no offer, unless the kill
+list contains exactly that text.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Published(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Shelf:
-    """The state of one product: releases newest first, and killed versions as the operator wrote
-    them.
+    """One product's releases, newest first, and its killed versions: `kills` as the operator wrote
+    them, `killed` parsed.
     """
 
     releases: tuple[Published, ...] = ()
@@ -134,8 +134,8 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
     if installed is None and not must_update:
         return Offer(False, None)
     fitting = (r for r in _newer(shelf, installed) if _fits(r, asks, installed, now))
-    # A killed version updates immediately, whatever the stage of the roll-out, but never to a
-    # release that was pulled.
+    # An installation of a killed version is offered the update in any stage of the roll-out, but
+    # no release at 0 percent, which the operator has withdrawn.
     offered = next(
         (
             r
@@ -166,15 +166,15 @@ def _fits(
         return False
     if asks.platform and same_platform(release.platform) != same_platform(asks.platform):
         return False
-    # An older installation first updates to a release in between; one that cannot be compared gets
-    # no release that requires a minimum.
+    # A version older than `min_from` must first update to a release in between. An unreadable
+    # version gets no release with a `min_from`.
     return release.min_from is None or (installed is not None and installed >= release.min_from)
 
 
 def takes_part(seat: str, version: Version, percentage: int) -> bool:
     """Return whether a roll-out at `percentage` includes this seat.
 
-    A higher percentage only adds seats; each version draws again.
+    A higher percentage only adds seats. The included seats differ from version to version.
     """
     digest = hashlib.sha256(f"{seat}/{version}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % 100 < percentage

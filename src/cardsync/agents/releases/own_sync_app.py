@@ -23,7 +23,7 @@ _NAME: Final = f"cardsync_agent-{__version__}"
 _WHEEL: Final = (
     "Wheel-Version: 1.0\nGenerator: cardsync\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 )
-# The earliest time of a zip file, so that the same app has the same bytes.
+# All files in the wheel have zip's earliest time, so that the same app has the same bytes.
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 

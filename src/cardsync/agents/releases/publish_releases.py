@@ -1,8 +1,8 @@
 """Publishes releases and kills versions, for the operator, and lists both.
 
-Every change notifies all processes in its own transaction. A product, version and platform have the
-bytes of exactly one artifact, whatever the channel; publishing the same bytes again changes the
-stage of the roll-out, `min_from` and the expiry.
+Every change notifies all processes in its own transaction. A product, version and platform has one
+artifact in all channels; publishing the same bytes again changes the stage of the roll-out,
+`min_from` and the expiry.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ async def publish(
         await _refuse_other_bytes(session, draft, artifact.sha256)
     await _keep(store, artifact)
     async with database.shared() as session:
-        # One publisher runs at a time, so that the check and the row see the same releases.
+        # Lock the table: no other publisher may add a release between the check and the write.
         await session.execute(text("LOCK TABLE release IN SHARE ROW EXCLUSIVE MODE"))
         await _refuse_other_bytes(session, draft, artifact.sha256)
         release = await _write(session, draft, artifact, key)
@@ -227,8 +227,8 @@ async def _write(
 
 
 async def kill(session: AsyncSession, product: str, version: str) -> bool:
-    """Kill a version: from now on it must update before it continues. Any text is allowed, because
-    an unreadable version can be killed, too.
+    """Kill a version: installations that run it must update before they continue. Any text is
+    allowed, because an unreadable version can be killed, too.
 
     Return whether the version was published here.
     """
@@ -244,7 +244,7 @@ async def kill(session: AsyncSession, product: str, version: str) -> bool:
 
 
 async def revive(session: AsyncSession, product: str, version: str) -> bool:
-    """Remove a kill; return False if there was none of exactly that text."""
+    """Remove the kill of exactly this text; return whether it existed."""
     gone = delete(ReleaseKill).where(
         ReleaseKill.product == product, ReleaseKill.version == version.strip()
     )

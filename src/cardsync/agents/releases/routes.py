@@ -41,8 +41,8 @@ async def desktop_update(
     ] = None,
     channel: str = STABLE,
 ) -> Update:
-    """Whether the desktop wrapper has a newer version for this installation, and whether it must
-    take it.
+    """Return whether a newer desktop wrapper exists for this installation, and whether it must
+    update.
     """
     settings: Settings = state.settings
     asks = Installation(str(caller.seller_id), version, platform, channel or STABLE)
@@ -94,13 +94,13 @@ async def download_release(
     version: str,
     path: WithSlashes,
 ) -> Response[bytes]:
-    """A published artifact, whole or one range of it.
+    """A published artifact, whole or one byte range.
 
-    Public: the signatures say what it is, not the address.
+    The route is public: clients verify the signatures and need not trust the address.
     """
     await state.rate_limits.admit_anonymous(request.scope)
     release = await state.releases.published(product, version, path)
-    # The store's signature covers the method, too.
+    # A presigned URL is valid for one HTTP method only.
     if url := state.store.presign_read(release.storage_key, reads_by(request.scope)):
         return _redirect(url)
     part = download.part_of(release, request.headers)

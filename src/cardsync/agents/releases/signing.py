@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cardsync.platform import errors
 
 KEY_FILE = "release-key.pem"
-# The prefix of the signed bytes of a workflow pack. No signed bytes of a release begin with it, so
-# a signature of one cannot pass for the other.
+# The signed bytes of a workflow pack begin with this prefix, those of a release never do: a
+# signature of one is not valid for the other.
 PACK_DOMAIN = b"cardsync workflow pack v1\n"
 
 
