@@ -1,8 +1,7 @@
-"""The format of a workflow pack: as data, everything that the agent knows about one marketplace in
-one language.
+"""The format of a workflow pack, which describes one marketplace in one language. Pure.
 
-A pack names pages, elements and steps; it contains no program. It may use only the fixed list of
-verbs here, on the origins that it lists. Pure.
+A pack names pages, elements and steps; it contains no program. Its steps use only the verbs of this
+module, and only on the origins that the pack lists.
 """
 
 from __future__ import annotations
@@ -16,18 +15,19 @@ import msgspec
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
 Origin = Annotated[str, msgspec.Meta(pattern=r"^https?://[a-z0-9.\[\]:-]{1,253}$")]
-# With two slashes it would be the address of another host.
+# A path with two slashes at its beginning would be the address of another host.
 Path = Annotated[str, msgspec.Meta(pattern=r"^/(?!/)[^\s\\]*$", max_length=1_000)]
 FORMAT: Final = 1
 MOST_BYTES: Final = 500_000
-# The server's column holds no more; a day with two further digits (2026112801) fits.
+# The largest value of the server's column; a date with two more digits (2026112801) is smaller.
 MOST_VERSION: Final = 2_147_483_647
 Version = Annotated[int, msgspec.Meta(ge=1, le=MOST_VERSION)]
 _DAYS = ("date_from", "date_to")
 # The workflows that the adapter uses, each with the file that it must produce and the values that
-# it takes; a pack may omit some. An import is staged and verified, then published or discarded.
-# With `quick_add` new stock is added by the marketplace's form, else by the import. An
-# `export_inventory` that takes the value `product_line` is done for each line.
+# it may take; a pack may omit workflows. An import of prices is staged and verified, then published
+# or discarded. A pack with `quick_add` adds new stock by the marketplace's form, a pack without
+# `quick_add` by the import. An `export_inventory` with the value `product_line` runs once per
+# product line.
 WORKFLOWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "export_inventory": ("inventory", ("product_line",)),
     "stage_prices": ("import_report", ("rows_sent",)),
@@ -46,7 +46,9 @@ WORKFLOWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 class Locator(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One way to find an element: exactly one field is set, `name` belongs to `role`."""
+    """One way to find an element: exactly one field is set, except that `name` may be set with
+    `role`.
+    """
 
     role: Text | None = None
     name: Text | None = None
@@ -57,7 +59,7 @@ class Locator(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 
 class Looks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The property record: the element's appearance when it was recorded."""
+    """The element's appearance when it was recorded."""
 
     tag: str = ""
     role: str = ""
@@ -83,7 +85,8 @@ class Element(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The post-condition of a step: all fields that are set must hold. A repair never changes it.
+    """The post-condition of a step: each field that is set must be satisfied. A repair never
+    changes a condition.
 
     `url` is a path with `*` for any text. `visible` and `gone` name elements. `file` names a file
     that the step downloaded, with `header` among its columns. `figure` names an element whose
@@ -104,8 +107,9 @@ class _Step(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="verb",
     tag=str.lower, kw_only=True,
 ):  # fmt: skip
-    """`changes`: the step imports, publishes or deletes something, so no repair is used without
-    asking. `optional`: the step is skipped if its element is missing.
+    """`changes` means that the step imports, publishes or deletes something, so a person must
+    confirm each repair of the step. `optional` means that the step is skipped if its element is
+    missing.
     """
 
     name: Name
@@ -129,8 +133,8 @@ class Click(_Step, frozen=True):
 
 
 class Fill(_Step, frozen=True):
-    """Fills in a named value, and checks that the field has it; a password field is refused at run
-    time.
+    """Fills in a named value, and checks that the field has it; the agent refuses a password field
+    when the step runs.
     """
 
     element: Name
@@ -177,8 +181,8 @@ Step = Goto | Expect | Click | Fill | Choose | Upload | Download | Wait | Screen
 
 
 class Workflow(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`repeat` names an element that leads to a next page: while it exists, it is pressed, and the
-    steps other than `goto` are repeated.
+    """`repeat` names the element that opens the next page. While the page has this element, the
+    agent presses it and repeats the steps other than `goto`.
     """
 
     steps: Annotated[tuple[Step, ...], msgspec.Meta(min_length=1, max_length=60)]
@@ -189,8 +193,8 @@ TurnKind = Literal["sign_in", "second_factor", "captcha"]
 
 
 class YourTurn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A page that needs the person: it is recognized by a visible element of `any_of` or by its
-    path, which matches `url`.
+    """A page that needs the person. The agent recognizes it by a visible element of `any_of` or by
+    its path, which matches `url`.
     """
 
     kind: TurnKind
@@ -199,8 +203,8 @@ class YourTurn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 class FileForm(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How the marketplace's file of a kind differs from the one that the service reads. `columns`
-    maps its column names to ours. `most_rows` is its limit per file.
+    """The differences between the marketplace's file and the file that the service reads. `columns`
+    maps the marketplace's column names to ours. `most_rows` is the marketplace's limit per file.
     """
 
     columns: dict[Text, Text] = {}
@@ -209,7 +213,8 @@ class FileForm(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 class Pack(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """`masked` names elements with personal data, which are covered in every picture.
-    `product_lines` have the marketplace's names. On `sign_in_origins` the agent only waits.
+    `product_lines` are the marketplace's names. On `sign_in_origins` the agent only waits for the
+    person.
     """
 
     format: Literal[1]
@@ -264,8 +269,8 @@ def values_of(workflow: Workflow) -> set[str]:
 
 
 def misnamed(pack: Pack) -> Iterator[str]:
-    """Yield the values and files that the adapter does not know, with which a step would fail at
-    work. A pack with such names can still be read, since another agent may know them.
+    """Yield the values and files that this adapter does not have: a step that uses them would fail.
+    A pack with such names is readable nevertheless, because another agent may have them.
     """
     staged = pack.workflows.get("stage_prices")
     places = {step.name for step in staged.steps} if staged else set[str]()
@@ -283,9 +288,9 @@ def misnamed(pack: Pack) -> Iterator[str]:
 
 
 def _unsafe(workflows: Mapping[str, Workflow]) -> Iterator[str]:
-    """Yield why an import would lack its checks: the marketplace's count of accepted rows must be
-    compared before and during publication, and steps that publish, add or discard must be marked
-    so.
+    """Yield the checks that an import lacks. The marketplace's count of accepted rows must be
+    compared before and during publication, and clicks that publish, add or discard must be marked
+    with `changes`.
     """
     for name in ("stage_prices", "publish_prices", "discard_prices", "quick_add"):
         steps = workflows[name].steps if name in workflows else ()
@@ -340,5 +345,5 @@ def _check(pack: Pack) -> None:
                 raise BadPack(
                     f"elements.{name}: a locator must use one method, and a name is allowed only with a role"
                 )
-            if locator.css and ">>" in locator.css:  # it could lead into a page of another site
+            if locator.css and ">>" in locator.css:  # it could select in a frame of another site
                 raise BadPack(f"elements.{name}: a CSS locator has no >>")

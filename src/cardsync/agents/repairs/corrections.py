@@ -1,8 +1,8 @@
-"""Stores a seller's corrections: the selectors that an agent verified are served, and those that
-failed are not proposed again.
+"""Stores a seller's corrections: a verified selector is served to the agent, and a failed selector
+is not proposed again.
 
-One row replaces one selector by another. Its state goes from proposed to verified, and from either
-to disabled, which is final.
+One row replaces one selector by another. It changes from proposed to verified, and from either to
+disabled, which is final.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Step:
 
 @dataclass(frozen=True)
 class KnownOfElement:
-    """The evidence that exists before a page is read: a correction to serve, or the element's
-    earlier appearance and the selectors that failed.
+    """The stored evidence about a lost element: a correction to serve, or the element's earlier
+    appearance and the selectors that failed.
     """
 
     cached: WorkflowCorrection | None
@@ -50,8 +50,8 @@ class KnownOfElement:
 
 
 async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime) -> KnownOfElement:
-    """Return the evidence. The seller's own newest verified correction has precedence over a shared
-    one.
+    """Return the stored evidence. The seller's newest verified correction has precedence over a
+    shared repair.
     """
     rows = (
         await session.scalars(
@@ -77,7 +77,7 @@ async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime
                     verified=True,
                 )  # fmt: skip
                 break
-    # The lost selector may itself be the repair of an earlier one, whose row has the element's
+    # If the lost selector was itself a correction, the correction's row has the element's
     # appearance.
     seen = next((row.seen for row in rows if row.selector == step.selector and row.seen), None)
     return KnownOfElement(served, seen, frozenset(refused))
@@ -94,7 +94,7 @@ async def keep(
     *,
     verified: bool,
 ) -> WorkflowCorrection | None:
-    """Insert a correction, or update the existing one. None if that one is disabled."""
+    """Insert or update a correction and return it; return None if it is disabled."""
     row = insert(WorkflowCorrection).values(
         seller_id=seller_id,
         lookup=step.lookup,
@@ -130,7 +130,7 @@ async def verify(
     selector: str,
     now: datetime,
 ) -> int:
-    """Record that the agent found its element with `selector`; return the correction's ID.
+    """Record that the agent found the step's element with `selector`; return the correction's ID.
 
     Raises NotFound, InvalidPayload or CorrectionDisabled.
     """
@@ -161,8 +161,8 @@ async def _step_of(
     heal_id: int | None,
     correction_id: int | None,
 ) -> tuple[Step, float]:
-    """Return the step. A proposed selector keeps its confidence; one that a person or an agent
-    found has full confidence.
+    """Return the step and the new selector's confidence: that of the proposal, or 1.0 if a person
+    or an agent found the selector.
     """
     if (heal_id is None) == (correction_id is None):
         raise errors.InvalidPayload("name either heal_id or correction_id")
@@ -196,7 +196,7 @@ async def fail(
     error: str | None,
     now: datetime,
 ) -> FailedRepair:
-    """Count a failure; the third one disables the correction for good.
+    """Count a failure of the correction; the third failure disables it for good.
 
     Raises NotFound.
     """

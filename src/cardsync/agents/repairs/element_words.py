@@ -23,7 +23,7 @@ ADDRESSES = ("href", "action", "formaction")
 
 @dataclass(frozen=True)
 class View:
-    """One text that identified the lost element, and its weight."""
+    """The words of one text that identified the lost element; `part` is the text's weight."""
 
     part: float
     words: tuple[str, ...]
@@ -34,12 +34,12 @@ class View:
         return cls(part, said, sum(weight(word) for word in set(said)))
 
     def had(self, hits: dict[str, float]) -> float:
-        """Return the share of the words that an element has."""
+        """Return the weighted share of these words that a compared element has."""
         return sum(hits.get(word, 0.0) * weight(word) for word in set(self.words)) / self.weights
 
 
 class ElementTexts:
-    """All texts of an element of the page. `least` is the shortest that it shows."""
+    """All texts of an element of the page. `least` is the shortest text that the page shows."""
 
     def __init__(self, page: Page, at: int) -> None:
         self._page, self._at = page, at
@@ -62,7 +62,7 @@ class ElementTexts:
 
     @cached_property
     def addressed(self) -> tuple[str, ...]:
-        """The words of all its target addresses."""
+        """The words of the element's target addresses."""
         found = (distinctive(self._element.attributes.get(name, "")) for name in ADDRESSES)
         return tuple(word for said in found for word in said)
 
@@ -72,14 +72,14 @@ class ElementTexts:
 
 
 def role_of(tag: str | None, attributes: Mapping[str, str]) -> str:
-    """Return the role that a button or link has; empty for others."""
+    """Return the element's role: the attribute's, or that of a button or link, or an empty text."""
     if tag == "input" and attributes.get("type") in ("submit", "button", "image"):
         return "button"
     return attributes.get("role") or {"button": "button", "a": "link"}.get(tag or "", "")
 
 
 def addresses_of(attributes: Mapping[str, str]) -> frozenset[str]:
-    """Return an element's addresses without their numbers; none for a place on the page."""
+    """Return an element's target paths with each number as 0, without queries and fragments."""
     found = (attributes.get(name, "") for name in ADDRESSES)
     return frozenset(
         re.sub(r"\d+", "0", value)
@@ -93,8 +93,8 @@ def words_of_name(name: str, value: str) -> tuple[str, ...]:
 
 
 def _address(value: str) -> tuple[str, ...]:
-    """Return the distinctive words of an address's last part, and of the one before if the last
-    names no thing.
+    """Return the distinctive words of an address's last part; if these name no object, also those
+    of the part before.
     """
     parts = [part for part in value.partition("?")[0].replace("#", "/").split("/") if part]
     said: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ def turning(said: Iterable[str]) -> frozenset[int]:
 
 
 def runs_of(said: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
-    """Return sequences of two and three words, which names often join to one."""
+    """Yield each sequence of two or three words, which names in markup often join to one word."""
     for length in (2, 3):
         for begin in range(len(said) - length + 1):
             yield said[begin : begin + length]

@@ -1,8 +1,8 @@
-"""Answers an agent whose selector finds nothing, from a snippet of the page: a correction that was
-verified before, a new proposal or "gone".
+"""Answers an agent whose selector finds no element: with a verified correction, with a proposal
+from a snippet of the page, or with "gone".
 
-The page is analyzed outside any transaction. Changes in the meantime count: a proposal that was
-disabled is not made, and one that was verified is served as such.
+The snippet is analyzed outside any transaction. Afterwards the correction is read again: one that
+was disabled in the meantime is answered with "gone", one that was verified with "cached".
 """
 
 from __future__ import annotations
@@ -166,9 +166,9 @@ async def _recorded(
 
 @jobs.task(name="repairs.drop_heals", queue="housekeeping", pass_context=True)
 async def drop_heals(context: procrastinate.JobContext, seller_id: int) -> None:
-    """Delete the seller's old requests, and return when the next ones will be old.
+    """Delete the seller's old requests and schedule the next deletion.
 
-    Their screenshots expire by their own age; corrections stay.
+    Corrections are kept. Screenshots expire by their own age.
     """
     work = work_of(context)
     kept = timedelta(days=work.settings.screenshot_retention_days)
@@ -183,8 +183,8 @@ async def drop_old_heals(
     kept: timedelta,
 ) -> None:
     values = {"id": seller_id, "stream": STREAM, "before": now - kept}
-    # A request that is recorded in the meantime waits for this row, so that its time is not
-    # forgotten.
+    # The lock makes a request that is recorded in the meantime wait, so that the deletion below
+    # does not remove its due time.
     await session.execute(
         text("SELECT FROM work_due WHERE seller_id = :id AND stream = :stream FOR UPDATE"), values
     )

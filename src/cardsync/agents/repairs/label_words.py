@@ -1,6 +1,6 @@
 """Splits labels, and names in markup, into words, weighs them, and compares them. Pure.
 
-`exportBtn`, `export-btn`, "Export" and "Exportieren" share one word; "btn" is ignored.
+`exportBtn`, `export-btn`, "Export" and "Exportieren" have the same meaning; "btn" is ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.agents.repairs.meanings import is_act, meanings
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MOST_WORDS = 40
-# Phrases that mean one word.
+# Each phrase is replaced by one word.
 _PHRASES = (
     (re.compile(r"\b(?:log|sign)[ _-]?in\b|\biniciar sesión\b|\bse connecter\b"), "login"),
     (re.compile(r"\b(?:log|sign)[ _-]?out\b|\bcerrar sesión\b|\bse déconnecter\b"), "logout"),
@@ -23,7 +23,7 @@ _PHRASES = (
     (re.compile(r"\bcheck[ _-]?out\b"), "checkout"),
     (re.compile(r"\b(?:select|toggle|mark|check)[ _-]?(?:all|every|everything)\b"), "selectall"),
     (re.compile(r"\bmot de passe\b"), "password"),
-    # Words that end a range of days; in the middle of a label "to" is only grammar.
+    # "to" at the end of a label means the end of a range of days; elsewhere it has no meaning.
     (re.compile(r"\bto(?:[ -](?:day|date))?$|\bdate to\b"), "until"),
     (re.compile(r"\be-?mail[ -](?:address|adresse)\b|\badresse e-?mail\b|\be-mail\b"), "email"),
     (re.compile(r"\b(?:zip|postal)[ -]?code\b|\bcode postal\b|\bcódigo postal\b"), "postcode"),
@@ -38,7 +38,7 @@ _EMPTY_WORDS = """
     testid qa cy
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
-# Weak words, used only if a label has no others.
+# Words that distinguish elements only a little.
 _WEAK_WORDS = """
     page list table result main form item name text id tab app icon row menu primary secondary default
     small large big test data body header footer toolbar sidebar navbar bar dialog modal panel group
@@ -46,10 +46,10 @@ _WEAK_WORDS = """
     selected current last action actions react vue all every everything also too here show view see
 """
 _WEAK = frozenset(_WEAK_WORDS.split())
-# Words that name a time or a manner as often as a thing.
+# Words that often mean only a time or a manner have half the weight.
 _MODEST = frozenset({"start", "begin", "load", "quick", "bulk"})
 VERSIONS = frozenset({"old", "new", "legacy", "beta", "v", "alt", "temp", "tmp"})
-# Last words of a name that are only its version, or the element's use.
+# Last words of a name in markup that are ignored: its version, or the element's use.
 _USES = frozenset(
     {"input", "field", "select", "dropdown", "checkbox", "radio", "control", "textbox", "combobox"}
 )
@@ -57,7 +57,7 @@ _LAST = VERSIONS | _USES
 _ASIDE = re.compile(r"\([^()]*\)")
 _SUFFIX = re.compile(r"(\w{3,}?)(?:button|btn|link|bar|box|field|input)\Z")
 _WHOLE = frozenset({"toolbar", "navbar", "sidebar", "checkbox", "textbox", "combobox", "inbox"})
-# A file's kind describes the format, not the thing.
+# A file format does not name an object.
 FORMATS = frozenset(
     {"csv", "xls", "xlsx", "excel", "json", "pdf", "txt", "tsv", "zip", "tar", "gz", "xml"}
 )
@@ -90,7 +90,7 @@ def without_asides(text: str) -> str:
 
 
 def aside(text: str) -> str:
-    """Return the part of a label in brackets, if the label has more than that."""
+    """Return a label's parts in brackets, or an empty text if the rest is not distinctive."""
     if "(" not in text:
         return ""
     found = _ASIDE.findall(text)
@@ -129,8 +129,8 @@ def weight(word: str) -> float:
 
 @lru_cache(maxsize=16384)
 def likeness(one: str, other: str) -> float:
-    """Return from 0 to 1 how alike two words are: the same word, the same but for an ending or a
-    typo, or the same meaning.
+    """Return the likeness of two words: 1 for the same word, less for another ending, a typo or
+    only a shared meaning, else 0.
     """
     if one == other:
         return 1.0
@@ -141,9 +141,9 @@ def likeness(one: str, other: str) -> float:
 
 @lru_cache(maxsize=16384)
 def alike(one: str, other: str) -> bool:
-    """Return whether both are the same word but for an ending or a typo.
+    """Return whether two words differ at most in an ending or a typo.
 
-    The first letters must be equal, so that "activate" never matches "deactivate".
+    The first letters must be equal: "activate" never matches "deactivate".
     """
     if one == other:
         return True

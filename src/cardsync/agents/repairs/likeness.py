@@ -1,10 +1,10 @@
 """Measures from 0 to 1 how much an element of a page is like the one that a workflow lost. Pure.
 
 Each text that identified the lost element (its label, its names, the step's name) is compared
-separately: how many of its words the element has, and how much of the element's own text they
-explain. The best text counts. Tag, use, classes and neighbors count only a little, because many
-elements share them. Words for another act on the same thing exclude an element: "Delete export" is
-not the lost "Export".
+separately: how many of its words the compared element has, and how much of the element's own text
+they explain. The best text counts. Tag, use, classes and neighbors count only a little, because
+many elements share them. A word names an action ("export") or an object ("orders"). An element
+with a different action on the same object is excluded: "Delete export" is not the lost "Export".
 """
 
 from __future__ import annotations
@@ -47,48 +47,50 @@ from cardsync.agents.repairs.snippet import Element, Page
 _NO_USE = (None, "on", "off", "nofollow", "noopener", "noreferrer")
 _POINTS = str.maketrans("", "", ".,")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85
-# The weight of the step's name if an element has none of the lost one's own words.
+# Factor for the step's name if the element has none of the lost element's own words, of which only
+# words of weight `_SAYS` or more count.
 _STEP_ALONE, _SAYS = 0.75, 0.4
-# From this likeness on, the step's name counts in full if the element shows nothing else.
+# That factor is 1 if at least this share of the step's name and of the element's text agree.
 _WHOLE = 0.95
-# The exponent of the share of the lost element's words that the element has.
+# The exponent of the share of the lost element's words that the compared element has.
 _HAD = 0.6
-# The weight of an unknown word in a name, if the element shows no text.
+# The weight of an unexplained word in a name, if the element shows no text.
 _IN_NAME = 0.4
-# The same for an unknown word in a field's label, which is longer than a button's.
+# The weight of an unexplained word in a field's label, which is longer than a button's.
 _IN_FIELD = 0.4
-# The weights of a word that is only in the element's classes, and of one that only its menu shows.
+# The weights of words that only the element's classes contain, or only its menu.
 _IN_CLASS, _IN_MENU = 0.7, 0.8
-# The weights of an element's best text and of the text that it shows.
+# The weights of an element's best text and of its shortest shown text.
 _BEST_TEXT, _SHOWN_TEXT = 0.85, 0.15
 _IDENTITY_PART = 0.8
 _LEAST, _LEAST_IDENTITY = 0.6, 0.66
-# These lower limits apply if no other element is like the lost one.
+# Lower limits for an element whose identity is more than `_ALONE` above that of the second best.
 _LEAST_ALONE, _ALONE, _EXPLAINED_ALONE = 0.58, 0.3, 0.75
-# Factors on the likeness of an element's identity: if it shows an act that no evidence explains,
-# and if it lacks the word for the lost element's act.
+# Factors for an element with an action that no evidence explains, and for an element without the
+# lost element's different action, such as "delete".
 _STRANGE_ACT, _TURNED = 0.6, 0.7
-# Factor for an element that opens a menu, if no evidence says that the lost one did.
+# Factor for an element that opens a menu, if no evidence shows that the lost element opened one.
 _OPENS = 0.85
 _OPENING = frozenset({"open", "menu", "toggle", "more", "dropdown", "burger"})
-# Factor for an element that shows only a number, if the lost one had a label.
+# Factor for an element that shows only a number, if the lost element had a label.
 _NUMBER = 0.8
-# Factors for an act without its thing, and for a thing without its act.
+# Factors for an element with the action but not the object, and for one without the action.
 _NO_THING, _NO_ACT = 0.78, 0.58
-# Factor for an element whose words are all common among the page's controls.
+# Factor for an element that shares with the lost label only words that `_SEVERAL` or more of the
+# page's controls show.
 _COMMON, _SEVERAL = 0.58, 3
-# Factor for an element that shows another thing.
+# Factor for an element that shows a different object than the lost label does.
 _OTHER_THING = 0.7
 # Factors for a link in the page's navigation if the lost element was outside it, and for a link if
-# it was a button.
+# the lost element was a button.
 _NAVIGATES, _OTHER_ROLE = 0.85, 0.93
-# Factor for a link to a page above the lost one's target.
+# Factor for a link to a parent page of the lost element's target.
 _ABOVE = 0.6
-# The weight of being the only element with the lost one's address, or its standard use.
+# The likeness of the only element with the lost element's target, or with its standard use.
 _SAME_ADDRESS, _SAME_USE = 0.85, 0.8
-# The weight of being the only input for a file, or for a password.
+# The likeness of the page's only input for a file or a password, if the lost element was one.
 _RARE_ALONE = 0.8
-# The weight of a file format if no evidence names one.
+# The weight of a file format in an element's text if no evidence names a format.
 _NEXT_TO_NOTHING = 0.05
 
 
@@ -96,9 +98,9 @@ _NEXT_TO_NOTHING = 0.05
 class Likeness:
     score: float
     identity: float
-    # The share of the element's words that known words explain.
+    # The share of the element's own words that the evidence explains.
     explained: float = 0.0
-    # The average share of the texts that identified the lost element which this element has.
+    # The average share of the words of the lost element's texts that this element has.
     whole: float = 0.0
 
     def near_enough(self, second: Likeness | None) -> bool:
@@ -109,7 +111,7 @@ class Likeness:
 
 
 class Comparison:
-    """The comparison of one lost element with many."""
+    """Compares elements of a page with one lost element."""
 
     def __init__(self, page: Page, wanted: WantedElement) -> None:
         self.page, self.wanted = page, wanted
@@ -122,7 +124,7 @@ class Comparison:
         own = [view for view in self._views if view.part != _OF_STEP]
         self._known = frozenset(word for view in self._views for word in view.words)
         self._explaining = self._known | wanted.hints | frozenset(distinctive(page.topic()))
-        # The distinctive words that are not only in the step's name.
+        # The distinctive words of the lost element's own texts, without the step's name.
         self._says = frozenset(word for view in own for word in view.words if weight(word) >= _SAYS)
         self._turning = turning(word for view in own for word in view.words)
         self._allowed = turning(self._known)
@@ -137,16 +139,16 @@ class Comparison:
     def _said(self) -> Iterable[tuple[float, tuple[str, ...]]]:
         wanted = self.wanted
         labels = [wanted.label, *(wanted.attributes.get(name, "") for name in SPOKEN)]
-        # A mail address in an attribute is an example of an input.
+        # An attribute with a mail address is only an example of the expected input.
         labels = [label for label in labels if label and "@" not in label]
         if wanted.only_shows():
-            # A number that the element showed at the time.
+            # Leave out a number: the element showed it only at that time.
             labels = [label for label in labels if not label.translate(_POINTS).isdigit()]
         for label in labels:
             yield _OF_LABEL, distinctive(label)
         names = 0
         for name, value in wanted.attributes.items():
-            # Checkboxes and radio buttons of a group share one name.
+            # The checkboxes or radio buttons of a group have the same name.
             group = name == "name" and wanted.kinds == frozenset({"check"})
             if group and (labels or "id" in wanted.attributes):
                 continue
@@ -159,7 +161,7 @@ class Comparison:
         yield _OF_STEP, wanted.step
 
     def says_something(self) -> bool:
-        """Return whether the evidence distinguishes the element from others."""
+        """Return whether the evidence distinguishes the lost element from other elements."""
         return bool(self._views) or self._rare() is not None
 
     def of(self, at: int) -> Likeness:
@@ -171,9 +173,7 @@ class Comparison:
         return Likeness(score, identity, explained, whole)
 
     def _identity(self, at: int, element: Element) -> tuple[float, float, float]:
-        """Return three numbers: the likeness of the identifying attributes, the share of the
-        element's words that are known, and the share of the lost element's texts that it has.
-        """
+        """Return the `identity`, `explained` and `whole` of the element's `Likeness`."""
         said = ElementTexts(self.page, at)
         sure = self._sure(element, said)
         hits: dict[str, float] = {}
@@ -193,29 +193,27 @@ class Comparison:
         return likest * trust, explained, had
 
     def _lacks_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Return whether an element names only an act, although all evidence of the lost one also
-        names a thing and other controls of the page name that thing.
+        """Return whether a pressed element lacks the lost element's object, although each text of
+        the lost element names the object and controls of the page show it.
         """
         return said.pressed and not self._things & hits.keys() and self._things_named
 
     @cached_property
     def _things(self) -> frozenset[str]:
-        """The words for the object of the lost act; empty if some evidence names the act without
-        it.
-        """
+        """The words for the lost element's object; empty if one of its texts names no object."""
         of = [frozenset(filter(is_thing, view.words)) for view in self._views]
         return frozenset().union(*of) if all(of) else frozenset()
 
     def _only_common(self, hits: dict[str, float]) -> bool:
-        """Return whether the element shares only those words with the lost label that most controls
-        have.
+        """Return whether the element shares only common words with the lost label, although the
+        label also has rarer words.
         """
         had = self._labeled & hits.keys()
         return bool(had) and had <= self._common and not self._labeled <= self._common
 
     def _other_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Return whether an element shows a thing that no evidence explains instead of one in the
-        lost label: the invoice report instead of the tax report.
+        """Return whether the element lacks an object of the lost label and shows a different one:
+        "invoice report" instead of "tax report".
         """
         if not any(is_thing(word) for word in self._labeled - hits.keys()):
             return False
@@ -230,17 +228,17 @@ class Comparison:
 
     @cached_property
     def _called(self) -> list[View]:
-        """Return the labels of the lost element, or without labels its names."""
+        """Return the lost element's labels, or its names if it has no label."""
         labels = [view for view in self._views if view.part == _OF_LABEL]
         return labels or [view for view in self._views if view.part == _OF_NAME]
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        """The words of the lost label that several of the page's controls show."""
+        """The words of the lost label that at least `_SEVERAL` of the page's controls show."""
         return frozenset(word for word in self._labeled if self._shown_by(word) >= _SEVERAL)
 
     def _shown_by(self, word: str) -> int:
-        """Return how many of the page's controls show the word, or one that is like it."""
+        """Return how many of the page's controls show the word or a similar one."""
         return sum(any(likeness(word, other) for other in said) for said in self._controls)
 
     @cached_property
@@ -250,7 +248,7 @@ class Comparison:
 
     @cached_property
     def _acts(self) -> frozenset[str]:
-        """The words for the lost act, if each label (or without labels each name) has one."""
+        """The words for the lost element's action; empty unless each label, or name, has one."""
         of = [frozenset(filter(is_act, view.words)) - _OPENING for view in self._called]
         return frozenset().union(*of) if of and all(of) else frozenset()
 
@@ -259,9 +257,7 @@ class Comparison:
         return any(self._shown_by(thing) for thing in self._things)
 
     def _sure(self, element: Element, said: ElementTexts) -> float:
-        """Return the likelihood, from other evidence than its name, that it is the lost element; 0
-        without such evidence.
-        """
+        """Return the likeness by target, standard use or rare input type, or 0 without these."""
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
         )
@@ -272,13 +268,13 @@ class Comparison:
         )
 
     def _same_address(self, element: Element) -> bool:
-        """Return whether it is the only element of the page with the lost one's target."""
+        """Return whether this is the page's only element with the lost element's target."""
         if not self._same or not self._same & addresses_of(element.attributes):
             return False
         return self._leading_there == 1
 
     def _leads_above(self, element: Element) -> bool:
-        """Return whether its target is a page above the lost element's target."""
+        """Return whether the element's target is a parent page of the lost element's target."""
         paths = (element.attributes.get(name, "").partition("?")[0] for name in ADDRESSES)
         above = tuple(path.rstrip("/") + "/" for path in paths if path.startswith("/"))
         return any(its.startswith(above) for its in self._same)
@@ -289,7 +285,7 @@ class Comparison:
         return sum(bool(self._same & addresses_of(one.attributes)) for one in shown)
 
     def _same_use(self, element: Element) -> bool:
-        """Return whether it is the only element of the page with the lost one's standard use."""
+        """Return whether this is the page's only element with the lost element's standard use."""
         for name in STANDARD:
             value = self.wanted.attributes.get(name)
             if value in _NO_USE or element.attributes.get(name) != value:
@@ -314,8 +310,8 @@ class Comparison:
     def _trust(
         self, at: int, element: Element, said: ElementTexts, hits: dict[str, float], same: bool
     ) -> float:
-        """Return from 0 to 1 how far the acts of an element allow that it is the lost one. `same`
-        means that there is other evidence, such as the same target.
+        """Return the product of all factors that count against the element, from 0 to 1. `same`
+        means that other evidence, such as the same target, counts for it.
         """
         trust = 1.0 if self._turning <= said.turning else _TURNED
         if said.pressed and self._acts and not self._acts & hits.keys() and not same:
@@ -341,8 +337,8 @@ class Comparison:
         return trust
 
     def _only_menu_acts(self, said: ElementTexts, shown: list[str]) -> bool:
-        """Return whether the element's act is named only by its menu, and is not the lost one's.
-        The element's own text has precedence, unless its address names the menu's act, too.
+        """Return whether the element's menu names an action that no evidence explains. An action in
+        the element's own text has precedence, unless its address names the menu's action, too.
         """
         acts = [word for word in said.menu if is_act(word) and weight(word) >= 1.0]
         if not acts or any(self._finds(word) for word in acts):
@@ -358,7 +354,7 @@ class Comparison:
                 hits[joined] = max(hits.get(joined, 0.0), part)
 
     def _finds(self, word: str) -> dict[str, float]:
-        """Return the known words that a word of an element matches, and how well."""
+        """Return the words of the evidence that match an element's word, with their likeness."""
         if (found := self._found.get(word)) is None:
             found = {}
             for known in self._explaining:
@@ -377,17 +373,17 @@ class Comparison:
         return _BEST_TEXT * best + _SHOWN_TEXT * self._explained(said.least, strange)
 
     def _explained(self, text: tuple[str, ...], strange: float) -> float:
-        """Return the share of a text that known words explain, given the weight of an unknown word."""
+        """Return the share of a text that the evidence explains; `strange` weighs other words."""
         joined = {word for run in runs_of(text) if "".join(run) in self._explaining for word in run}
         whole = part = 0.0
         for word in text:
             if self._only_shows and word.isdigit():
-                # A number changes and names nothing.
+                # The element's number changes, so it is ignored.
                 continue
             how = 1.0 if word in joined else max(self._finds(word).values(), default=0.0)
             much = weight(word)
             if how:
-                # A synonym is not an unknown word.
+                # A synonym is explained, so it counts more than its likeness.
                 part += much * (1 + how) / 2
             elif word in FORMATS:
                 much = 1.0 if self._formats else _NEXT_TO_NOTHING

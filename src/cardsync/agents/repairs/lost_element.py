@@ -42,7 +42,7 @@ def _by_word(lines: dict[str, str]) -> dict[str, frozenset[str]]:
     return {word: frozenset(to.split()) for said, to in lines.items() for word in said.split()}
 
 
-# The use of an element by the last word of its name, or by the first word of its step's name.
+# The possible uses of an element by the last word of its name.
 _KINDS_OF_WORDS = _by_word(
     {
         "button btn submit link lnk menuitem": "press",
@@ -52,6 +52,7 @@ _KINDS_OF_WORDS = _by_word(
         "input field": "write choose check file",
     }
 )
+# The possible uses of an element by the first word of its step's name.
 _KINDS_OF_VERBS = _by_word(
     {
         "fill type enter write": "write",
@@ -65,7 +66,7 @@ _TAKING = frozenset({"choose", "pick", "select", "attach", "set"})
 _VERBS = frozenset(
     {*_KINDS_OF_VERBS, *_READING, "select", "open", "set", "use", "go", "step", "make", "do"}
 )
-# Elements whose text is read, by tag and by role.
+# Elements that only show text, by tag and by role.
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _SHOWING = HEADINGS | {
     "p",
@@ -90,12 +91,13 @@ STANDARD = ("autocomplete", "rel")
 
 @dataclass(frozen=True)
 class WantedElement:
-    """`kinds` are the uses of the element (`snippet.kind_of`). None means that any use may fit.
+    """The evidence about a lost element.
 
-    `step` has the words of the step's name, `around` those of the element's surroundings, `hints`
-    words that only explain texts of an element. `reads` is whether the step only looks,
-    `only_reads` whether it takes a text from the page, `navigates` whether the element was in the
-    page's navigation, if known.
+    `kinds` are the uses that the element may have (`snippet.kind_of`); None allows any use. `step`
+    has the words of the step's name, `around` those of the element's surroundings; `hints` has
+    words that only explain an element's texts. `reads` means that the step waits for or reads the
+    element, `only_reads` that it reads the text. `navigates` means that the element was in the
+    page's navigation; None is unknown.
     """
 
     tag: str | None = None
@@ -111,7 +113,7 @@ class WantedElement:
     navigates: bool | None = None
 
     def only_shows(self) -> bool:
-        """Return whether it was a text that is neither pressed nor filled."""
+        """Return whether the element was a text and not a control."""
         role = self.attributes.get("role")
         return role in _SHOWING_ROLES if role else self.tag in _SHOWING
 
@@ -120,14 +122,12 @@ class WantedElement:
 
 
 def stable(value: str) -> bool:
-    """Return whether an id, a class or an address looks like a person's choice, so that it will
-    last.
-    """
+    """Return whether a person seems to have chosen an id, a class or an address: it will last."""
     return bool(value.strip()) and not _UNSTABLE.search(value)
 
 
 def identifies(name: str) -> bool:
-    """Return whether an attribute of this name serves to distinguish its element from others."""
+    """Return whether an attribute of this name distinguishes its element from others."""
     return name in IDENTIFYING or name.startswith("data-")
 
 
@@ -161,9 +161,7 @@ def _without_verb(said: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def seen_of(page: Page, at: int) -> dict[str, Any]:
-    """Describe an element so that it can be found again, in the form that `wanted` takes: JSON that
-    fits in a column.
-    """
+    """Describe an element as JSON for the column `seen`, from which `wanted` can find it again."""
     element = page.elements[at]
     attributes = {
         name: value[:_SEEN_CHARACTERS]
@@ -186,7 +184,7 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
 
 
 def around(page: Page, at: int) -> frozenset[str]:
-    """Return the words of the four elements above, and of the neighbors."""
+    """Return the words of an element's nearest four ancestors and of its two neighbors."""
     found: set[str] = set()
     element = page.elements[at]
     above = element.parent

@@ -1,15 +1,16 @@
 """Finds the meanings that a word of a page's control may have, in English and in the languages into
 which browsers translate pages. Pure.
 
-Each line is one meaning. `*` names an act, `!` another act on the same thing (to delete an export,
-help on it). A word on two lines may mean either.
+Each line is one meaning. `*` marks an action, `!` a different action on the same object: "delete
+export" and "export help" do not mean "export". A word on two lines may have either meaning.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-# A word of six letters or more also matches its line by its beginning: "exportieren", "canceled".
+# A word of six letters or more has the meaning of a table word that it begins with, if the table
+# does not have the word itself: "canceling" means "cancel".
 _BEGINNING = 6
 _TABLE = """
 *import importieren importar importer importa importare importeren upload hochladen téléverser
@@ -170,6 +171,6 @@ def is_act(word: str) -> bool:
 
 
 def turns(word: str) -> frozenset[int]:
-    """Return the meanings of a word, if each is another act on the same thing."""
+    """Return a word's meanings if the table marks all of them with `!`, else no meaning."""
     found = meanings(word)
     return found if found and found <= _TURNS else _NOTHING

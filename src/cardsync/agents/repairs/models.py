@@ -1,7 +1,7 @@
-"""Tables of repairs of the agent's workflows: each seller's requests and verified corrections
-(`workflow_heal`, `workflow_correction`, both tenant), and the repairs for all sellers
-(`shared_repair`, which names no seller, and `shared_repair_vote`, the verdicts by a hash of the
-seller).
+"""Tables of repairs of the agent's workflows.
+
+`workflow_heal` and `workflow_correction` (tenant) contain each seller's requests and corrections,
+`shared_repair` and `shared_repair_vote` (global) the repairs for all sellers and the verdicts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WorkflowCorrection(Base):
     """One selector that replaces another. `state` is proposed, verified or disabled.
 
     `lookup` is the SHA-256 of workflow, step and old selector; `digest` includes the new one, too.
-    `seen` is the element's appearance in the snippet, null if it was not in one.
+    `seen` is the element's appearance in the snippet, null without a snippet of it.
     """
 
     __tablename__ = "workflow_correction"
@@ -59,7 +59,7 @@ class WorkflowCorrection(Base):
 
 
 class WorkflowHeal(Base):
-    """One request of an agent. `outcome` is cached, proposed or gone. The snippet is not stored."""
+    """One agent's request for a new selector. `outcome` is cached, proposed or gone."""
 
     __tablename__ = "workflow_heal"
     __table_args__ = (
@@ -86,8 +86,8 @@ class WorkflowHeal(Base):
 
 
 class SharedRepair(Base):
-    """Its texts are null until enough sellers have verified the same repair: then no text is one
-    seller's own.
+    """A repair for all sellers. `selector` and `confidence` are null until enough sellers verified
+    the same repair: before that, the selector may contain one seller's own text.
     """
 
     __tablename__ = "shared_repair"
@@ -103,7 +103,7 @@ class SharedRepair(Base):
 
 
 class SharedRepairVote(Base):
-    """A global table: which sellers verified a repair, and for which of them it failed."""
+    """One seller's verdict on a shared repair: verified, failed or both. The table is global."""
 
     __tablename__ = "shared_repair_vote"
     digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)

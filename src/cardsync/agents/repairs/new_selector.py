@@ -1,6 +1,6 @@
 """Writes CSS that selects exactly one element of a page. Pure.
 
-It prefers a name that a person chose (an id, a test id, a name, a label), then a position below a
+A name that a person chose (an id, a test id, a name, a label) is preferred, then a position below a
 named element, then a position below the snippet's top.
 """
 
@@ -112,7 +112,7 @@ def _simple(element: Element) -> Iterator[_Simple]:
 
 
 def _named_above(page: Page, at: int) -> tuple[int, str] | None:
-    """Return the nearest element above with a unique name."""
+    """Return the nearest ancestor with a unique name, and its selector."""
     above = page.elements[at].parent
     for _ in range(_MOST_ABOVE):
         if above < 0:
@@ -126,7 +126,7 @@ def _named_above(page: Page, at: int) -> tuple[int, str] | None:
 
 
 def _named_before(page: Page, at: int) -> str | None:
-    """Return the element just before, if it has a unique name."""
+    """Return the selector of the preceding neighbor, if that has a unique name."""
     above = page.elements[at].parent
     places = [part for part in page.elements[above].inside if isinstance(part, int)][:_MOST_BESIDE]
     place = places.index(at) if above >= 0 and at in places else 0
@@ -145,7 +145,7 @@ def _is_below(page: Page, at: int, above: int) -> bool:
 
 
 def _path(page: Page, at: int, anchor: tuple[int, str] | None) -> str:
-    """Return child steps from the named ancestor, or as many of them as exist and fit."""
+    """Return a selector of child steps from the named ancestor, or of the last possible steps."""
     steps: list[str] = []
     end = anchor[0] if anchor else -1
     while at >= 0 and at != end and len(steps) < _MOST_STEPS:

@@ -1,7 +1,7 @@
-"""Proposes a selector for a step that lost its element, with a confidence, or returns why there is
-none. Pure.
+"""Proposes a selector for a step that lost its element, with a confidence, or returns the reason
+for no proposal. Pure.
 
-A wrong element is worse than none: the answer is "gone" if nothing is near enough, or if two
+A wrong element is worse than none: the answer is "gone" if no element is near enough, or if two
 elements are equally near.
 """
 
@@ -31,14 +31,16 @@ _WHOLE_MARGIN = 0.15
 _FULL_MARGIN, _EQUAL, _MOST_NEXT = 0.3, 0.05, 20
 # Tags of elements that only name another element.
 _NAMING = frozenset({"dt", "th", "label", "legend", "caption"})
-# Elements that a failed repair selects are left out. Slow selectors are only compared as text.
+# Elements that a refused selector selects are excluded. A selector with more combinators than this
+# would be slow: it is only compared as text.
 _MOST_COMBINED = 3
 
 
 @dataclass(frozen=True)
 class LostElement:
-    """`seen` is the element's appearance when its selector was verified. `refused` are selectors
-    that failed for this step. `page_url` is the page's address, empty if unknown.
+    """A step and the selector that lost its element. `seen` is the element's appearance when the
+    selector was verified. `refused` contains the selectors that failed for this step. `page_url` is
+    empty if unknown.
     """
 
     selector: str
@@ -102,8 +104,9 @@ def _decided(page: Page, found: list[tuple[Likeness, int]], lost: LostElement) -
 
 
 def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | None:
-    """Return the one among equally near elements that has much more of every text of the lost one:
-    of several "View" buttons, the one whose id names the card.
+    """Return the element with clearly the most words of the lost element's texts, among elements
+    of almost equal score; None without such an element. Example: of several "View" buttons, the
+    button whose id names the card.
     """
     near = [pair for pair in found if found[0][0].score - pair[0].score < LEAST_MARGIN]
     near.sort(key=lambda pair: pair[0].whole, reverse=True)
@@ -114,8 +117,8 @@ def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | No
 def _innermost(
     page: Page, found: list[tuple[Likeness, int]], *, figure: bool
 ) -> tuple[Likeness, int]:
-    """Return the best element. For a text it is the smallest element that has all of it; if the
-    lost element was a number, it is the element of the number inside the text, if there is one.
+    """Return the best element. If it is a text, choose the innermost text that is about as good. If
+    `figure`, choose the only number inside it, if there is exactly one.
     """
     best, at = found[0]
     if page.elements[at].kind is None:
@@ -135,9 +138,10 @@ def _is_figure(lost: LostElement) -> bool:
 
 
 def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
-    """Yield the elements to compare. If the lost element's use is unknown, these are all controls,
-    and texts if the step only reads or the lost element had a text's tag. If it was a text, only
-    texts are compared.
+    """Yield the elements to compare. If the lost element's use is known, these are the elements of
+    that use. If the lost element was a text, these are all texts. Otherwise these are all controls,
+    and texts with the lost element's tag or, if the tag is unknown, all texts for a step that only
+    reads.
     """
     only_shows = sought.only_shows()
     unlike = _NAMING - {sought.tag}
@@ -157,8 +161,8 @@ def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
 
 
 def _leading_here(page: Page, sought: WantedElement, page_url: str) -> set[int]:
-    """Return the links to the current page, which do nothing; none if the lost element was such a
-    link.
+    """Return the links to the current page, because they do nothing; none if the lost element was
+    such a link.
     """
     here = urlsplit(page_url)
     if not here.path or _leads_to(sought.attributes.get("href", ""), page_url):
@@ -181,7 +185,7 @@ def _leads_to(href: str, page_url: str) -> bool:
 
 
 def _speaks(element: Element) -> bool:
-    """Return whether an element that is not a control has its own text."""
+    """Return whether an element outside a control has its own text or a name."""
     return element.within < 0 and (
         _shows(element) or any(identifies(name) for name in element.attributes)
     )

@@ -56,9 +56,9 @@ async def request_heal(
     settings: Settings,
     data: HealRequest,
 ) -> CachedRepair | ProposedRepair | NoRepair:
-    """Ask for a selector in place of one that finds its element no more.
+    """Request a selector in place of one that no longer finds its element.
 
-    The snippet is parsed and compared; nothing of it runs.
+    The snippet is only parsed and compared, never run.
     """
     return await heal(database, caller, store, settings, data, clock.now())
 
@@ -73,7 +73,7 @@ async def confirm_correction(
     session: AsyncSession,
     data: VerifiedRepair,
 ) -> ConfirmedRepair:
-    """Say that the step worked with a selector; from then on it is served as cached."""
+    """Report that the step worked with a selector; from now on it is served as cached."""
     verified = await corrections.verify(
         session,
         caller,
@@ -96,7 +96,7 @@ async def report_failure(
     correction_id: int,
     data: RepairFailure | None = None,
 ) -> FailedRepair:
-    """Say that a correction did not work; the third time disables it for good."""
+    """Report that a correction did not work; the third report disables it for good."""
     error = data.error if data else None
     if isinstance(error, RepairError):
         error = ": ".join(part for part in (error.code, error.message) if part)

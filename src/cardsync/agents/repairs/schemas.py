@@ -12,7 +12,7 @@ class RepairedSelector(msgspec.Struct):
     selector: str
     """The selector that finds the element now"""
     confidence: float
-    """How sure the repair is, from 0 to 1"""
+    """The repair's confidence, from 0 to 1"""
 
 
 class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
@@ -22,7 +22,7 @@ class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
 
 
 class ProposedRepair(msgspec.Struct, tag_field="status", tag="proposed"):
-    """`id` is the heal's; confirm with it, or with the correction's ID, once the step worked."""
+    """`id` is the heal's ID. Confirm with it, or the correction's ID, after the step worked."""
 
     id: int
     correction: RepairedSelector

@@ -1,8 +1,8 @@
-"""Counts the sellers who verified or refused a repair: a repair that enough different sellers
-verified is served to all, until it has failed for as many.
+"""Counts for how many sellers a repair worked or failed. A repair that worked for enough sellers is
+served to all sellers, until it has failed for as many.
 
 A row of `shared_repair` is locked before its votes are counted, so that two simultaneous votes both
-count. Until a repair is shared its row has only hashes.
+count. Until a repair is shared, its row has only hashes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def digest_of(lookup: bytes, selector: str) -> bytes:
 
 
 async def shared_for(session: AsyncSession, lookup: bytes) -> tuple[list[Shared], frozenset[str]]:
-    """Return the served repairs, newest first, and the selectors that failed for all."""
+    """Return the repairs that are served to all sellers, newest first, and the selectors that are
+    disabled for all.
+    """
     rows = (
         await session.scalars(
             select(SharedRepair)
@@ -67,7 +69,7 @@ async def vote(
     verdict: Literal["verified", "failed"],
     now: datetime,
 ) -> None:
-    """Record a seller's verdict in its own transaction; a repeated one counts once."""
+    """Count a seller's verdict on a correction; a repeated verdict counts once."""
     values = {
         "digest": correction.digest, "lookup": correction.lookup, "seller": correction.seller_id, "now": now,
     }  # fmt: skip

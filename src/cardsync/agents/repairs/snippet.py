@@ -1,7 +1,7 @@
 """Parses a snippet of a page into its elements in document order. Pure.
 
-The markup is parsed as browsers do it, and nothing in it runs. It may be broken, hostile or deep:
-no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
+The markup is parsed as browsers do it, and nothing in it runs. The markup may be broken, hostile or
+deep: no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSEEN = frozenset({"head", "script", "style", "template", "noscript", "meta", 
 _BEGIN_OF_TABLE = re.compile(r"\s*<(tbody|thead|tfoot|tr|td|th)\b", re.IGNORECASE)
 _INSIDE = {"tr": "<table>", "td": "<table><tr>", "th": "<table><tr>"}
 _NO_DISPLAY = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-# The contents of these are choices or inputs; they do not name the element.
+# The contents of these elements are choices or inputs; they do not name the element.
 _FILLED = frozenset({"select", "textarea"})
 _LABELED = _FILLED | {"input"}
 _PRESSED = frozenset({"submit", "button", "image", "reset"})
@@ -41,8 +41,8 @@ class TooManyElements(Exception):
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """`parent` is the parent's index in the page's list, -1 at the top. `nth` counts the siblings
-    of its tag from 1.
+    """`parent` is the parent's index in the page's list, -1 at the top. `nth` is the position among
+    the siblings with the same tag, from 1.
     """
 
     key: int
@@ -53,7 +53,7 @@ class Element:
     hidden: bool
     # The nearest enclosing element that can be pressed, filled or chosen from; -1 without one.
     within: int
-    # Its texts and children in order; a child is its index in the list.
+    # The element's texts and children in order; a child is its index in the list.
     inside: list[str | int] = field(default_factory=list)
     kind: str | None = None
 
@@ -77,7 +77,9 @@ class Page:
     types: Counter[str] = field(default_factory=Counter)
 
     def label(self, at: int) -> str:
-        """Return the text that an element shows, including its pictures' texts, truncated."""
+        """Return the text that an element shows, with its pictures' alternative texts,
+        truncated.
+        """
         texts: list[str] = []
         rest: list[str | int] = [at]
         seen = length = 0
@@ -159,7 +161,7 @@ class Page:
         return self.label(opener) if opener >= 0 else ""
 
     def in_navigation(self, at: int) -> bool:
-        """Return whether the element navigates between pages, as all in <nav> does."""
+        """Return whether the element is inside <nav> or another navigation."""
         for _ in range(_NAVIGATION_DEPTH):
             if at < 0:
                 break
@@ -222,7 +224,7 @@ def _kind_of_input(type_: str) -> str:
 def read(markup: str) -> Page:
     """Parse a snippet. Raises TooManyElements."""
     if begin := _BEGIN_OF_TABLE.match(markup):
-        # A browser drops rows and cells outside a table.
+        # A browser drops rows and cells outside a table, so a table is added.
         markup = _INSIDE.get(begin[1].lower(), "<table>") + markup
     tree = LexborHTMLParser(markup)
     page = Page([], tree, "<body" in markup.lower(), {}, {})
@@ -275,7 +277,7 @@ def _is_hidden(tag: str, attributes: dict[str, str]) -> bool:
         return True
     type_ = attributes.get("type", "").lower() if tag == "input" else ""
     if type_ in ("file", "hidden"):
-        # Pages hide the file input behind their own button; a workflow can fill it all the same.
+        # A page may hide a file input behind its own button, but a workflow can fill the input.
         return type_ == "hidden"
     return attributes.get("aria-hidden") == "true" or bool(
         _NO_DISPLAY.search(attributes.get("style", ""))

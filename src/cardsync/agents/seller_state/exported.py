@@ -1,5 +1,5 @@
 """Defines which cards are in the export, in SQL and on frames, and the fingerprint of the exported
-set, which each end of a pricing stores.
+set, which is stored at the end of each pricing.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.kept_figures import OF_PRICES, mark
 
-# The marketplace accepts a price for these cards, and their product lines are enabled. It refuses a
-# file with the same id twice: an id that a custom listing shares with another active card is left
-# out.
+# The cards that have enabled product lines and for which the marketplace accepts a price. The
+# marketplace refuses a file with a repeated id, so an id that a custom listing shares with another
+# active card is left out.
 IMPORTABLE = queries_of(__package__)["importable"]
 
 
-# A card whose price is My Store Price has no marketplace price of its own.
+# The export changes the price of such a card. A card that sells at My Store Price has no
+# marketplace price of its own, so even an equal target changes it.
 ASKED = "(c.target_price IS DISTINCT FROM c.price OR c.my_store_priced)"
 EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND {ASKED} AND {IMPORTABLE}"
 
 
-# PostgreSQL returns the lines as one value: a row for each of them would cost more than the query
-# itself.
+# PostgreSQL returns the lines as one value: one row per line would cost more than the query itself.
 FINGERPRINT_SQL = """
     SELECT string_agg(listing_id || ',' || target_price || chr(10), '' ORDER BY listing_id)
       FROM card c WHERE {exported}
@@ -36,9 +36,7 @@ FINGERPRINT_SQL = """
 
 
 def fingerprint_of(asked: bytes) -> str:
-    """Hash the set of (id, target) that the export holds, given as lines `id,target` sorted by
-    id.
-    """
+    """Return the fingerprint of the export: the hash of its lines `id,target`, sorted by id."""
     return hashlib.blake2b(asked, digest_size=12).hexdigest()
 
 
@@ -53,8 +51,9 @@ _CHANGED: Final = f"""
 async def end_pricing(
     session: AsyncSession, state: SyncState, exported: str, *, marks: bool = True
 ) -> None:
-    """End a step that wrote prices or targets of cards, in its last transaction: store the export's
-    fingerprint, and mark the figures of prices as outdated. `state` is the seller's row, locked.
+    """Store the export's fingerprint, and mark the figures of prices as outdated. Each step that
+    wrote prices or targets of cards calls this in its last transaction. `state` is the seller's
+    locked row.
     """
     state.export_fingerprint = exported
     await session.flush()
@@ -63,10 +62,11 @@ async def end_pricing(
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """Return the fingerprint computed from the cards; a run that has the cards in memory uses
+    """Return the fingerprint, computed from the cards; a run that has the cards in memory uses
     `inventory.diff.exported` instead.
 
-    It counts the targets of all sales; it is valid until `SyncState.export_until`.
+    The targets include active promotions, so the fingerprint is valid until
+    `SyncState.export_until`.
     """
     return await fingerprint_served(session, EXPORTED.format(seller_id=int(seller_id)))
 
@@ -77,31 +77,31 @@ async def fingerprint_after(
     known: str | None,
     card_ids: Sequence[int],
 ) -> str:
-    """Return the fingerprint of a set that differs from the `known` one by at most these cards, in
-    time that grows with them and not with the shop. Different sets have different fingerprints, but
-    one set may have two.
+    """Return the fingerprint after a change of at most these cards since the `known` fingerprint.
+    The cost depends on the number of these cards, not on the size of the shop. Different sets have
+    different fingerprints, but the same set may have several.
     """
     query = text(_CHANGED.format(seller_id=int(seller_id)))
     cards = (await session.execute(query, {"seller": seller_id, "ids": [*card_ids]})).one()
     if known is None or not cards.exported:
-        # Perhaps no card is exported any more.
+        # The export may be empty now, so the fingerprint is computed from all cards.
         return await fingerprint(session, seller_id)
     return fingerprint_of(f"{known} {cards.asked}".encode())
 
 
 async def fingerprint_served(session: AsyncSession, which: str) -> str:
-    """Return the fingerprint of the cards that a condition of `served` selects."""
+    """Return the fingerprint of the cards that an SQL condition selects."""
     query = FINGERPRINT_SQL.format(exported=which)
     return fingerprint_of((await session.scalar(text(query)) or "").encode())
 
 
-# No lower price is exported; it is in ten-thousandths.
+# The lowest exported price, in ten-thousandths.
 MIN_TARGET = 100
 
 
 def asks() -> pl.Expr:
-    """Return whether a target differs from the marketplace's price, as ASKED does; false without a
-    target.
+    """Return `ASKED` as an expression: whether the target differs from the marketplace's price;
+    false without a target.
     """
     target = pl.col("target_price")
     differs = target.ne_missing(pl.col("price")) | pl.col("my_store_priced")
@@ -109,8 +109,8 @@ def asks() -> pl.Expr:
 
 
 def importable(active: pl.DataFrame) -> pl.DataFrame:
-    """Apply IMPORTABLE to a frame of all active cards, with marketplace_id, listing_id, price,
-    my_store_priced and target_price.
+    """Return the ids and targets to export from a frame of all active cards. The frame needs the
+    columns marketplace_id, listing_id, price, my_store_priced and target_price.
     """
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
     shared = pl.concat(

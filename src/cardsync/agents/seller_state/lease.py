@@ -1,8 +1,8 @@
 """Keeps the lease of a worker: renews it during long steps, checks it between them, or takes it for
 one read.
 
-A worker that lost its lease, or whose run was cancelled, notices at its next boundary; until then
-it writes nothing.
+A worker notices only at its next boundary that it lost its lease or that its run was cancelled;
+between boundaries it writes nothing.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from cardsync.platform.work.piece import CancelRequested, LeaseLost, Piece
 
 @asynccontextmanager
 async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
-    """Renew the lease while long steps run between slabs."""
+    """Renew the lease while long steps run between two commits."""
 
     async def renew() -> None:
-        # If the lease is lost, the next slab notices it.
+        # A lost lease is ignored here: the check before the next commit notices it.
         with suppress(LeaseLost, CancelRequested):
             await boundary(database, lease)
 
@@ -43,7 +43,7 @@ async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
 
 @dataclass(frozen=True)
 class UnderLease:
-    """The hold with which `platform/work/runner.py` takes a piece of work that writes prices."""
+    """The lease as a hold of `platform/work/runner.py`, for a piece of work that writes prices."""
 
     holder: str
 
@@ -71,8 +71,8 @@ async def held_to_read(
     holder: str,
     seconds: float,
 ) -> AsyncIterator[None]:
-    """Keep others from changing prices during one read. If another holder is already writing, or
-    left a lease behind, this takes no lease: the reader's snapshot must suffice.
+    """Take the lease, so that no other worker changes prices during one read. If a worker has the
+    lease, or a dead worker did not release it, read without it: the reader's snapshot must suffice.
     """
     async with database.tenant(seller_id) as session:
         is_free = (await locked(session, seller_id)).lease_token is None

@@ -15,10 +15,10 @@ from cardsync.platform.database.columns import FALSE, Base, Moment
 class SyncState(Base):
     __tablename__ = "sync_state"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # The seller's request, until a cycle takes it.
+    # The seller's request for a sync, until a cycle takes it.
     requested_kind: Mapped[str | None] = mapped_column(Text)
     requested_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The sync-in-progress lock; held while lock_kind is set.
+    # The sync-in-progress lock; it is taken while lock_kind is set.
     lock_kind: Mapped[str | None] = mapped_column(Text)
     lock_trigger: Mapped[str | None] = mapped_column(Text)
     lock_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
@@ -30,7 +30,8 @@ class SyncState(Base):
     lock_order_data: Mapped[bool] = mapped_column(server_default=FALSE)
     # The plan that was returned with the lock, for a holder that polls again.
     lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    # The newest cycle that was started, stored beyond its lock until its log arrives.
+    # The trigger and first_sync of the newest started cycle, stored after the end of its lock until
+    # its log arrives.
     cycle_trigger: Mapped[str | None] = mapped_column(Text)
     cycle_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
     # The price-mutation lease, valid until lease_expires_at.
@@ -41,32 +42,31 @@ class SyncState(Base):
     work_phase: Mapped[str | None] = mapped_column(Text)
     work_done: Mapped[int] = mapped_column(server_default="0")
     work_total: Mapped[int] = mapped_column(server_default="0")
-    # Accepted inventory uploads that are not finished, and the one that waits for the seller's
-    # decision.
+    # The number of accepted inventory uploads that are not finished, and the ID of the upload that
+    # waits for the seller's decision.
     uploads_open: Mapped[int] = mapped_column(server_default="0")
     review_upload_id: Mapped[int | None] = mapped_column(BigInteger)
-    # Results.
+    # Results of past syncs.
     last_sync_at: Mapped[datetime | None] = mapped_column(Moment)
     last_pricing_at: Mapped[datetime | None] = mapped_column(Moment)
     history_fetched_at: Mapped[datetime | None] = mapped_column(Moment)
     scheduled_failures: Mapped[int] = mapped_column(server_default="0")
     last_failure_at: Mapped[datetime | None] = mapped_column(Moment)
-    # Since when the agent's open tasks wait for it, and the price tasks among them;
-    # agentwork/tasks.py writes both, the heartbeat reads them.
+    # When the agent's earliest task is due, and its earliest price task; agentwork/tasks.py writes
+    # both columns, and the heartbeat reads them.
     tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     # The kinds of task that the agent last reported; null if it never reported any.
     agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
-    # Hash of the set of (id, target) that the export would send; null while a run is changing it.
+    # The hash of the ids and targets that the export would send; null while a run changes targets.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
     # The time until which the export serves a rollback instead; null if none is ready or served.
     rollback_until: Mapped[datetime | None] = mapped_column(Moment)
     # The time until which the export is held because a rollback is being prepared.
     rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
-    # Whether quick-add entries are published or pending: only then does the export look for them.
+    # Whether quick adds are published or pending; if not, the export does not read them.
     quick_add_waits: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The time from which the fingerprint is outdated, because a sale ends whose prices the cards
-    # have.
+    # When the fingerprint becomes outdated, because a promotion that set cards' targets ends.
     export_until: Mapped[datetime | None] = mapped_column(Moment)
-    # The sales that were active at the beginning of the last run that a sale's start or end caused.
+    # The promotions that were active when the last run for a promotion's start or end began.
     sales_in_force: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), server_default="{}")

@@ -1,8 +1,8 @@
-"""Changes the sync state of a seller: requests, the lock, the lease. Every function is one step of
-the protocol on the seller's one row.
+"""Changes a seller's row of `sync_state`: requests, the lock, the lease. Each function is one step
+of the protocol.
 
-Sessions are in the seller's scope. Time is an argument; rows are changed under their row lock or by
-one statement.
+Sessions are in the seller's scope. Callers pass the time. The row is changed under its row lock or
+by one statement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.agents.seller_state.sync_kinds import (
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import CancelRequested, LeaseLost
 
-# Longer than any lease: a lease that ends later was taken by a wrong clock.
+# Every lease is shorter: if one ends later, it was taken by a host with a wrong clock.
 LONGEST_LEASE = timedelta(minutes=5)
 
 
@@ -62,7 +62,7 @@ def clear_lock(state: SyncState) -> None:
 
 
 def count_failure(state: SyncState, now: datetime) -> None:
-    """Count the failure of a scheduled cycle once, however many of its uploads fail before it ends."""
+    """Count a failed scheduled cycle once, even if several of its uploads fail."""
     counted = (
         state.last_failure_at
         and state.lock_taken_at
@@ -74,7 +74,7 @@ def count_failure(state: SyncState, now: datetime) -> None:
 
 
 def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
-    """Clear a cancelled cycle: none of it stays open, it counts as failed if it was scheduled, and
+    """Clear a cancelled cycle and its uploads. The cycle counts as failed if it was scheduled, and
     its request is not offered again.
     """
     count_failure(state, now)
@@ -84,14 +84,14 @@ def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
 
 
 def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None:
-    """Clear a stale cycle: it counts as failed if it was scheduled, and a manual request that it
+    """Clear a stale cycle: it counts as failed if it was scheduled, and the manual request that it
     had taken is offered again.
     """
     if not lock_is_stale(state, now, settings):
         return
     count_failure(state, now)
-    # A request that arrived in the meantime is the newer of the two. An inventory cycle that
-    # uploaded is ended by its worker, not here.
+    # The cycle's request is merged with a newer one. The request of an inventory cycle that
+    # uploaded is done: its worker ends the cycle.
     done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_trigger == "manual" and state.lock_kind and not done:
         newer = state.requested_kind
@@ -116,9 +116,7 @@ def take_lock(
     agent_id: str | None,
     now: datetime,
 ) -> None:
-    """Take the lock for a cycle that begins now; the caller adds the plan, which its holder also
-    gets.
-    """
+    """Take the lock for a cycle that begins now. The caller stores the plan in `lock_plan`."""
     state.lock_kind = kind
     state.lock_trigger = trigger
     state.lock_agent_id = agent_id
@@ -130,7 +128,9 @@ def take_lock(
 
 
 def note_request(state: SyncState, kind: str, now: datetime) -> None:
-    """Store a manual request, which the next poll returns; of two kinds `full` wins."""
+    """Store a manual request for the next poll. If a request waits already, `full` has precedence,
+    else the new kind.
+    """
     state.requested_kind = merge_kinds(state.requested_kind, kind)
     state.requested_at = now
 
@@ -141,13 +141,15 @@ def refresh(state: SyncState, now: datetime) -> None:
 
 
 def order_data_came(state: SyncState, now: datetime) -> None:
-    """Refresh the lock after order data; its holder does not get the cycle again."""
+    """Refresh the lock after order data arrived; after that, its holder is not offered the cycle
+    again.
+    """
     refresh(state, now)
     state.lock_order_data = state.lock_kind is not None
 
 
 async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Refresh the cycle's lock after its activity; do nothing without a lock."""
+    """Refresh the lock after activity of its cycle; do nothing without a lock."""
     await session.execute(
         text(
             "UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"
@@ -162,8 +164,8 @@ async def upload_accepted(
     now: datetime,
     settings: Settings,
 ) -> str:
-    """Count the upload as open work under the lock; take the lock if there is none, as for old
-    agents and people who use curl. Return the trigger.
+    """Count an accepted upload as open and return the lock's trigger. Without a lock, take it: old
+    agents and people who use curl upload without a poll.
     """
     state = await locked(session, seller_id)
     drop_stale_lock(state, now, settings)
@@ -191,10 +193,10 @@ async def take_lease(
     now: datetime,
     seconds: float,
 ) -> Lease | None:
-    """Take the lease. None while another holder's lease is valid, or a cancellation must be
-    completed first.
+    """Take the lease; return None while another holder's lease is valid or a cancellation is not
+    completed.
 
-    An expired lease is taken over, and so is one that ends later than a lease can.
+    An expired lease is taken over, and so is a lease whose end is impossibly late.
     """
     token = str(uuid.uuid4())
     taken = await session.scalar(
@@ -232,12 +234,11 @@ async def hold_lease(
     total: int | None = None,
     after: int | None = None,
 ) -> None:
-    """Renew the lease, report progress and check that it is still ours, as the last statement
-    before a commit.
+    """Renew and check the lease and store the progress, as the last statement before a commit.
 
-    Raises LeaseLost if another holder has it, or if the stored progress is not `after` because the
-    database lost one of our commits: the caller's transaction must roll back. Raises
-    CancelRequested if the seller cancelled: this transaction is not committed either.
+    Raises LeaseLost if another holder has the lease, or if the stored progress is not `after`
+    because the database lost one of this worker's commits. Raises CancelRequested if the seller
+    cancelled. In both cases the caller's transaction must roll back.
     """
     row = (
         await session.execute(
@@ -264,7 +265,7 @@ async def hold_lease(
             },
         )
     ).first()
-    # In the WHERE clause it would be compared before the row is locked.
+    # `work_done` is compared in SET, because WHERE would compare it before the row is locked.
     if row is None or row.work_done < 0:
         raise LeaseLost
     if row.cancel_requested_at is not None:
@@ -287,9 +288,8 @@ async def check_lease(session: AsyncSession, lease: Lease) -> None:
 
 
 async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
-    """Lock the seller's state row before the upload's, as confirm and discard do.
-
-    Raises LeaseLost if another worker has taken the lease.
+    """Lock and return the seller's state row. It must be locked before the upload's row, because
+    confirm and discard lock in this order. Raises LeaseLost if another worker has taken the lease.
     """
     state = await locked(session, lease.seller_id)
     if state.lease_token != lease.token:
@@ -318,10 +318,10 @@ async def upload_finished(
     outcome: str,
     now: datetime,
 ) -> None:
-    """Count one open upload less. `outcome` is completed, failed or in_review. The end of an upload
-    refreshes the cycle's lock, as its start does.
+    """Count one open upload less and refresh the cycle's lock. `outcome` is completed, failed or
+    in_review.
 
-    The inventory cycle's lock is cleared when its last upload is finished; only a completed one
+    The inventory cycle's lock is cleared when its last upload is finished. Only a completed upload
     counts as a sync.
     """
     state = await locked(session, seller_id)

@@ -13,20 +13,20 @@ Phase = Literal[
 ]  # fmt: skip
 Reason = Literal["manual_request", "scheduled", "no_sync_needed", "in_progress", "auto_sync_paused"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# For these kinds the server's import and pricing finish the work; the others end with the agent's
-# log.
+# A sync of these kinds ends with the server's import and pricing; a sync of another kind ends with
+# the agent's log.
 INVENTORY_KINDS = ("full", "pricing")
-# These kinds fetch orders; the others cannot end a first sync, whatever their log contains.
+# These kinds fetch orders. Only they can end a first sync.
 ORDER_KINDS = ("full", "orders", "refunds", "feedback")
 
 
 def read_kind(value: Any) -> str:
-    """Parse a kind: an absent, unknown or non-string one means full."""
+    """Parse a kind; any value that is not a kind means `full`."""
     return value if isinstance(value, str) and value in KINDS else "full"
 
 
 def merge_kinds(waiting: str | None, new: str) -> str:
-    """Merge two requests that arrived before a cycle takes them: full wins, else the newer."""
+    """Merge two requests that wait for a cycle: `full` has precedence, else the newer kind."""
     return "full" if "full" in (waiting, new) else new
 
 

@@ -1,12 +1,13 @@
 """Cancels a sync on the seller's request: clears the lock immediately, or records a cancellation
 for the worker that is writing.
 
-The worker notices it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
-died in the meantime, the next process that notices ends it: poll, heartbeat, the next cancel or
-upload, another worker. No worker resumes a cancelled import.
+The worker notices the cancellation at its next boundary (`state.hold_lease`) and completes it
+(`end_held`). If the worker has died, the next poll, heartbeat, cancel, upload or worker completes
+it (`end_left`). No worker resumes a cancelled import.
 
-Once the server has priced an upload the lock is cleared, and an agent with a browser imports the
-prices at the marketplace. Its cycle can still be cancelled: it checks that before its next batch.
+After the server has priced an upload, the lock is clear, and an agent with a browser imports the
+prices at the marketplace. The seller can still cancel this cycle: its agent checks that before each
+batch.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.metrics import UPLOADS
 from cardsync.platform.work.models import Upload
 
-# The seller's cancellation stops the runs of these holders: an import, and a pricing of the stored
-# cards, whether it follows an import or was requested.
+# The lease holders that a cancellation stops: an import, and a pricing of the stored cards, either
+# after an import or on request.
 REPRICE = "reprice"
 _WORKERS = ("sync", REPRICE)
-# An agent gives up a cycle that is older.
+# An agent gives up a cycle after this time.
 _AGENT_WORKS = timedelta(hours=24)
 
 
 def is_left(state: SellerState | SyncState, now: datetime) -> bool:
-    """Return whether a cancellation was recorded and the lease is free, because its worker died
-    before it could complete the cancellation.
+    """Return whether a recorded cancellation is not completed although the lease is free: its
+    worker died.
     """
     return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
 
@@ -70,7 +71,7 @@ async def cancel_sync(
 
 
 async def is_at_agent(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Return whether an agent works on an uncancelled cycle whose upload is priced."""
+    """Return whether an agent still imports prices after the server priced its upload."""
     return await session.scalar(_at_agent(seller_id, now)) is not None
 
 
@@ -85,7 +86,7 @@ async def is_cycle_cancelled(
 
 
 async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime) -> None:
-    """Raises NoSyncInProgress."""
+    """Cancel the cycle whose prices an agent imports. Raises NoSyncInProgress."""
     cycle = (await session.scalars(_at_agent(caller.seller_id, now))).first()
     if cycle is None:
         raise NoSyncInProgress
@@ -95,8 +96,8 @@ async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime)
 
 
 def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
-    """Return the query for the cycle of the newest upload, if that is done and its agent, which
-    drives a browser, has not logged the cycle yet.
+    """Return the query for the newest upload's cycle, if the upload is done, its agent drives a
+    browser and the agent has not logged the cycle.
     """
     newest = select(func.max(Upload.id)).where(
         Upload.seller_id == seller_id, Upload.stream == "inventory"
@@ -117,17 +118,15 @@ def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
             Upload.received_at > now - _AGENT_WORKS,
             SyncCycle.placeholder,
             SyncCycle.status != "cancelled",
-            # A person who carries the files does not check before each batch.
+            # An agent that drives a browser reports a turn, even an empty one. A person who imports
+            # the files by hand would not notice a cancellation.
             exists().where(AgentSeen.seller_id == seller_id, AgentSeen.your_turn.is_not(None)),
         )
     )
 
 
 async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """End the cancelled work that a dead worker left.
-
-    Return whether there was any.
-    """
+    """Complete the cancellation that a dead worker left open; return whether there was one."""
     state = await sync_state.locked(session, seller_id)
     if not is_left(state, now):
         return False
@@ -136,20 +135,17 @@ async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool
 
 
 async def end_held(work: Work, lease: sync_state.Lease) -> None:
-    """End the work that the seller cancelled while this worker was writing; committed slabs stay.
-
-    Raises LeaseLost.
-    """
+    """Complete the cancellation of this worker's run; its committed changes remain."""
     async with work.database.tenant(lease.seller_id) as session:
         await end(session, await sync_state.own_state(session, lease), clock.now())
 
 
 async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Cancel all unfinished work, release lock and lease, and write the cancelled cycle. The row is
-    locked, and no other worker is writing.
+    """Cancel all unfinished work, release lock and lease, and write the cancelled cycle. The caller
+    has locked the row, and no other worker writes.
 
-    Committed slabs stay, and so does a waiting request: the cancelled cycle's own request was
-    consumed when the cycle took it.
+    Committed changes remain. A waiting request remains, too: it is newer than the cancelled cycle,
+    whose own request was consumed when the cycle took it.
     """
     if state.lease_holder == REPRICE:
         await _cancel_reprice(session, state.seller_id, now)
@@ -157,7 +153,7 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
         await _end_sync(session, state, now)
     state.cancel_requested_at = None
     if state.lease_holder in _WORKERS or not sync_state.lease_is_live(state, now):
-        # Without the token, a worker that only seemed dead cannot commit another slab.
+        # The token is removed, so that a worker that only seemed dead cannot commit any more.
         state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
         if state.export_fingerprint is None:
             await end_pricing(session, state, await fingerprint(session, state.seller_id))
@@ -188,7 +184,7 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
 
 
 async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Cancel and return the run for which the lease was taken: the oldest open one."""
+    """Cancel the run for which the lease was taken: the oldest running one without an upload."""
     run_id = await session.scalar(
         text("""
             UPDATE price_run
@@ -242,9 +238,7 @@ async def _write_cycle(
     cycles: list[str],
     now: datetime,
 ) -> None:
-    """Write the rows of the cycles that the uploads named; if no upload named its cycle, add a row
-    for it.
-    """
+    """Mark the cycles that the uploads named as cancelled; if there is none, add one."""
     known = await session.scalars(
         text("""
             UPDATE sync_cycle SET status = 'cancelled', logged_at = :now

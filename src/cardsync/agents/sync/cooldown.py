@@ -19,7 +19,7 @@ def whole_seconds(span: timedelta) -> int:
 def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now: datetime) -> int:
     """Return 0 outside the cooldown, else at least 1.
 
-    Hosts whose clocks differ never make the cooldown longer.
+    A host with a wrong clock never makes the result longer than the cooldown.
     """
     if last_pricing_at is None:
         return 0
@@ -27,10 +27,10 @@ def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now
 
 
 def meets(remaining: int, *, metering: bool, paid: bool) -> Meets:
-    """Return whether the cooldown applies: with metering everyone waits or spends a credit; without
-    it only free accounts wait.
+    """Return how the cooldown applies: with metering, all accounts wait or spend a credit; without
+    metering, only free accounts wait.
 
-    It applies to every kind of sync.
+    The cooldown applies to every kind of sync.
     """
     if remaining == 0:
         return "nothing"

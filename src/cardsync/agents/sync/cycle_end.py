@@ -1,7 +1,7 @@
 """Applies a cycle's first log to the seller's row: the lock, the schedule and the history flags.
 
-A log without a lock is only recorded, except that it may end a first sync; so is a log of another
-cycle than the lock's.
+Without a lock, a log may only end a first sync. A log of another cycle than the lock's changes
+nothing here.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ async def end_cycle(
     results: Mapping[str, str],
     now: datetime,
 ) -> tuple[str | None, bool]:
-    """Apply the log of the newest cycle that was started; its lock may have ended.
+    """Apply the log of the newest started cycle, even if its lock has ended.
 
-    Return that cycle's trigger and first_sync.
+    Return the cycle's trigger, and whether it is still a first sync.
     """
     trigger = state.cycle_trigger
     first_sync = state.cycle_first_sync
@@ -51,7 +51,7 @@ async def end_cycle(
     ):
         state.history_fetched_at = now
         await complete_waiting(session, state.seller_id, "backfill_orders", now)
-        # The successes of this first sync do not count for the next requested one.
+        # The next requested first sync must not count the successes of this one.
         first_sync = False
         await session.execute(
             text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"),
@@ -61,7 +61,8 @@ async def end_cycle(
             text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"),
             {"id": state.seller_id},
         )
-    # An inventory cycle that uploaded ends with its worker, a cancelled one with its cancellation.
+    # An inventory cycle that uploaded is ended by its worker, a cancelled cycle by its
+    # cancellation.
     by_worker = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_kind is not None and state.cancel_requested_at is None and not by_worker:
         _end_by_log(state, status, now)
@@ -71,7 +72,7 @@ async def end_cycle(
 
 
 def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
-    # A cycle without an inventory upload imported none: it is partial and did not complete.
+    # An inventory cycle without an upload reports `partial`, which counts as a failure.
     if status == "success":
         state.last_sync_at = now
         if state.lock_kind in INVENTORY_KINDS:

@@ -1,4 +1,4 @@
-"""Records an agent's log of a cycle, one row per cycle, merged by the client's `sync_cycle_id`."""
+"""Records agents' logs of cycles: one row per cycle, identified by the agent's `sync_cycle_id`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cardsync.agents.sync.price_events import note_price_events
 from cardsync.platform import clock
 from cardsync.platform.limits import STEP_ERROR_CHARACTERS
 
-# `orders` is a package above this one: the route passes the function that requests the data which a
-# cycle did not deliver, with the start of the cycle.
+# The function that requests the order data which a cycle did not deliver, by the cycle's start and
+# the current time. The route passes it, because this package may not import `orders`.
 AskForMissing = Callable[[AsyncSession, int, datetime, datetime], Awaitable[None]]
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -103,8 +103,8 @@ async def record_cycle(
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle changes the lock and requests missing data; a repeated one only
-    updates the row. A cycle whose `started_at` is unreadable counts as begun now.
+    Only the first log of a cycle changes the lock and requests missing data; a repeated log only
+    updates the row. If `started_at` is unreadable, the current time counts as the start.
     """
     started_at = clock.read_moment(log.started_at) or now
     # The state row is locked first, so that two simultaneous logs of one cycle run one after the
@@ -137,8 +137,8 @@ async def _row_of(
     sync_cycle_id: str | None,
     started_at: datetime,
 ) -> SyncCycle | None:
-    """Find the cycle's row: by its id, else the unnamed row of a cycle that was cancelled after
-    this one had begun.
+    """Return the cycle's row by its ID, else the row without an ID that a cancellation wrote after
+    this cycle's start.
     """
     if sync_cycle_id is None:
         return None
@@ -159,9 +159,7 @@ async def _row_of(
 
 
 def _succeeded_before(row: SyncCycle | None) -> set[str]:
-    """Return the steps that an earlier log of the cycle reported as succeeded, with that log's
-    times.
-    """
+    """Return the steps whose success an earlier log of the cycle reported."""
     return {step["name"] for step in row.steps if step["status"] == "success"} if row else set()
 
 
@@ -192,8 +190,8 @@ async def _note_successes(
     *,
     first_sync: bool,
 ) -> None:
-    """Store the successes by which the planner decides which steps are fresh. Names that are not in
-    its registry stay in the log only.
+    """Store the time of each step's success, by which the planner decides whether a step is fresh.
+    Steps outside the registry are ignored.
     """
     known = sorted(names & STEPS.keys())
     if not known:

@@ -32,8 +32,8 @@ class CycleScreenshot(msgspec.Struct):
 
 
 class Cycle(msgspec.Struct):
-    """`status` is success, partial, failed or cancelled; with `running` the agent has not logged
-    it yet. `price_events` are the agents' reports of price files.
+    """`status` is success, partial, failed or cancelled; `running` means that the agent has not
+    logged the cycle yet. `price_events` are the agents' reports of price files.
     """
 
     id: int
@@ -43,7 +43,7 @@ class Cycle(msgspec.Struct):
     running: Annotated[bool, Column("placeholder")]
     started_at: datetime
     logged_at: datetime
-    """When the agent logged it; null before"""
+    """When the agent logged the cycle; before that, when the cycle was first noted"""
     duration_ms: int | None
     agent_version: str | None
     platform: str | None

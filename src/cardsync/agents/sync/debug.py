@@ -1,7 +1,7 @@
 """Stores debug screenshots, an object and a row each, and deletes both when they are old.
 
-The object is written before the row that names it; an object without a row is swept with the old
-ones (processes/retention.py). Only the seller's signed-in members can read them.
+The object is written before its row; an object without a row is deleted by its age
+(processes/retention.py). Only the seller's signed-in members can read screenshots.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ async def keep_screenshot(
     body: DebugScreenshotBody,
 ) -> None:
     """Store a screenshot. Raises PayloadTooLarge, InvalidPayload, or NotFound if the request names
-    no cycle and there is none.
+    no cycle and the seller has none.
     """
     seller_id = caller.seller_id
     try:
@@ -100,9 +100,10 @@ async def _newest_cycle(
     seller_id: int,
     sync_cycle_id: str | None = None,
 ) -> int:
-    """Return the newest cycle, among those with the client's id if the seller has any.
+    """Return the ID of the cycle with the agent's `sync_cycle_id`, or without one of the newest
+    cycle.
 
-    The order is by our own time: the start that an agent reports may be in the future.
+    The largest ID is the newest: the start that an agent reports may be in the future.
     """
     query = select(func.max(SyncCycle.id)).where(SyncCycle.seller_id == seller_id)
     if sync_cycle_id is not None:
@@ -120,9 +121,9 @@ def _kept(settings: Settings) -> timedelta:
 
 @jobs.task(name="sync.drop_screenshots", queue="housekeeping", pass_context=True)
 async def drop_screenshots(context: procrastinate.JobContext, seller_id: int) -> None:
-    """Delete the seller's old rows, and return when the next ones will be old.
+    """Delete the seller's old rows and schedule the next deletion.
 
-    Their objects are deleted by their own age.
+    The objects are deleted by their own age.
     """
     work = work_of(context)
     async with work.database.tenant(seller_id) as session:
@@ -135,8 +136,8 @@ async def drop_old_rows(
     now: datetime,
     kept: timedelta,
 ) -> None:
-    # A screenshot that arrives in the meantime waits for this row, so that its time is not
-    # forgotten.
+    # The lock makes a screenshot that arrives in the meantime wait, so that the deletion below does
+    # not remove its due time.
     await session.execute(
         text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
     )

@@ -60,18 +60,17 @@ def due_at(
     due = last_pricing_at + interval if last_pricing_at else None
     if not failures or last_failure_at is None:
         return due
-    # The exponent is capped before the shift: 2^60 minutes exceeds a timedelta.
+    # The exponent is capped, because 2^60 minutes exceed a timedelta.
     wait: timedelta = min(retry * 2 ** min(failures - 1, 20), interval)
     return max(due, last_failure_at + wait) if due else last_failure_at + wait
 
 
 def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
-    """Return whether the seller's local time is within `22:00-06:00`, across midnight or not; the
-    end is not included.
+    """Return whether the seller's local time is within the quiet hours, such as `22:00-06:00`. The
+    end is excluded, so a span with equal ends is empty.
 
-    Comparing local times needs no arithmetic on days when the clock changes: skipped hours are over
-    once the clock has passed them, repeated hours are quiet twice. A span that ends where it begins
-    is empty.
+    Only local times are compared. When the clock changes, a skipped hour therefore needs no special
+    case, and a repeated hour is quiet twice.
     """
     if hours is None:
         return False
@@ -88,7 +87,7 @@ def decide(facts: SyncFacts) -> SyncDecision:
     if lock is not None:
         holder = facts.agent_id is not None and facts.agent_id == lock.agent_id
         if holder and not lock.uploaded:
-            # A lost answer does no harm: the holder gets the same one again.
+            # The holder may have lost the answer, so it gets the same answer again.
             manual = lock.trigger == "manual"
             reason = "manual_request" if manual else "scheduled"
             return SyncDecision("sync", reason, manual or requested, lock.kind, lock.first_sync)
@@ -130,7 +129,7 @@ def phase(
         return work_phase
     if uploads_open:
         return "queued"
-    # The phase is the same if an upload arrived in a cycle of another kind: its agent continues to
+    # A cycle that uploaded stays in this phase if its kind has no inventory: its agent continues to
     # collect.
     if lock_held:
         return "collecting"

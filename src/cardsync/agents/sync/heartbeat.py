@@ -1,8 +1,7 @@
 """Answers an agent's heartbeat with the facts about its account.
 
-In the steady state it writes nothing. A heartbeat writes only after time has passed a limit: it
-clears a stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the
-account may no longer run.
+A heartbeat usually writes nothing. It writes only after a time limit: it clears a stale lock, ends
+a cancelled cycle whose worker died, or cancels price tasks that the account may no longer run.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
             await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
     allowed = caller.entitlements(now)
     if tasks.lost(state.price_tasks_due_at, allowed.price_tasks, now):
-        # Time made the account read-only (a trial's end), so no change of the account has cancelled
-        # the tasks.
+        # The account became read-only by time alone (a trial's end), so no change of the account
+        # has cancelled the tasks.
         async with database.tenant(caller.seller_id) as session:
             await price_tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(

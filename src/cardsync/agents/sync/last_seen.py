@@ -1,7 +1,7 @@
-"""Stores when agents last called, and the steps at which they wait for a person. Each heartbeat
-notes these in memory, and one set-wise statement per second writes them.
+"""Stores when agents last called, and why they wait for a person. Each heartbeat notes this in
+memory, and one statement per second writes the notes of all sellers.
 
-A killed process loses at most one second of them, and the next heartbeat reports newer ones.
+A killed process loses the notes of at most one second; the next heartbeats replace them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ log = structlog.get_logger(__name__)
 # An agent calls every 30 seconds; one that missed several calls is offline.
 OFFLINE: Final = timedelta(minutes=2)
 
-# A report without a text keeps the previous one; an empty text ends it. A turn begins when its kind
-# changes.
+# A null text keeps the stored text; an empty turn ends the turn. The start of a turn changes only
+# with its kind.
 FLUSH_SQL = text(queries_of(__package__)["flush_last_seen"])
 
 
@@ -37,7 +37,7 @@ def is_offline(seen_at: datetime | None, now: datetime) -> bool:
 
 
 class Noted(NamedTuple):
-    """One report of an agent. A text that is None was not sent; an empty turn ends the last one."""
+    """One report of an agent. A text that was not sent is None; an empty `turn` ends the turn."""
 
     at: datetime
     version: str | None = None
@@ -65,7 +65,8 @@ class LastSeen:
     def note(self, seller_id: int, noted: Noted) -> None:
         before = self._noted.get(seller_id)
         if before is not None and noted.turn is None:
-            # Another agent of the account, which drives no browser, does not end the turn.
+            # This agent drives no browser, so it does not end the turn of another agent of the
+            # account.
             noted = noted._replace(turn=before.turn, host=before.host)
         self._noted[seller_id] = noted
 
@@ -84,19 +85,19 @@ class LastSeen:
         try:
             await self._write(noted)
         except BaseException:
-            # A time that was noted in the meantime is newer.
+            # Notes that arrived in the meantime are newer, so they have precedence.
             self._noted = noted | self._noted
             raise
         finally:
             self._in_writing = {}
 
     async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
-        """Return the newer of the stored time and the unwritten one."""
+        """Return when the agent last called, stored or not yet written."""
         agent = await self.agent(session, caller)
         return agent.last_seen_at if agent else None
 
     async def agent(self, session: AsyncSession, caller: Caller) -> Agent | None:
-        """Return the newest call, stored or not yet written. None before the first one."""
+        """Return the newest call, stored or not yet written; None before the first call."""
         columns = select(
             AgentSeen.last_seen_at,
             AgentSeen.version,

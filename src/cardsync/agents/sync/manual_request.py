@@ -1,4 +1,4 @@
-"""Requests a sync by hand: it is refused if the cooldown applies, else stored for the next poll."""
+"""Requests a sync by hand: refuses it during the cooldown, else stores it for the next poll."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ async def request_sync(
     *,
     full_history: bool = False,
 ) -> None:
-    """Store a request under the row lock: a cycle that ends at the same time starts its cooldown
-    before or after.
+    """Store a request under the row lock, because a cycle that ends at the same time starts a
+    cooldown.
 
-    With `full_history` the cycle that takes the request is a first sync again, and a task waits for
-    an agent that runs no cycle; whichever runs first does the other's work. Staff may not request
-    it. Raises OwnerRequired, MeteredCooldown or Cooldown.
+    With `full_history`, the next cycle is a first sync again, and a task is added for an agent that
+    runs no cycles; the first of the two makes the other unnecessary. Only owners may request it.
+    Raises OwnerRequired, MeteredCooldown or Cooldown.
     """
     if full_history:
         caller.must_be_owner()
@@ -47,7 +47,7 @@ async def request_sync(
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
         note(session, caller, "sync.requested", f"sync: {kind}", now)
-    # Otherwise a request is already waiting, and a second one gets the same answer.
+    # Otherwise a request waits already, and this request changes nothing.
     if full_history:
         await _ask_for_history(session, caller, now)
 

@@ -1,5 +1,5 @@
 """Tables of the sync protocol: `sync_cycle` (logs), `sync_step`, `debug_screenshot`, and the global
-`agent_seen`, which web processes flush set-wise for many sellers.
+`agent_seen`, into which web processes write many sellers' rows at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SyncStep(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
-    # Whether that was in a cycle with first_sync, in which the step fetches the whole history.
+    # Whether the step succeeded in a first sync, in which it fetches the whole history.
     in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
@@ -81,10 +81,10 @@ class DebugScreenshot(Base):
 
 
 class AgentSeen(Base):
-    """A global table: when a seller's agent last called, and why it waits for its person; an empty
-    `your_turn` means that it does not.
+    """When a seller's agent last called, and why it waits for its person; an empty `your_turn`
+    means that it does not wait.
 
-    One statement a second writes many sellers' rows.
+    The table is global: one statement per second writes many sellers' rows.
     """
 
     __tablename__ = "agent_seen"

@@ -1,6 +1,4 @@
-"""Reads a seller's cycles, as the agents logged them, with their screenshots: newest first,
-or one.
-"""
+"""Reads a seller's logged cycles, as pages or one at a time, and their screenshots."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ async def screenshots_of(
 
 
 async def picture(session: AsyncSession, caller: Caller, store: Store, screenshot_id: int) -> bytes:
-    """Return a screenshot's PNG. Return one cycle. Raises OwnerRequired, NotFound."""
+    """Return a screenshot's PNG. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     key = await session.scalar(
         select(DebugScreenshot.storage_key).where(

@@ -10,7 +10,7 @@ KINDS: Final[dict[str, TurnKind]] = {kind: kind for kind in get_args(TurnKind)}
 
 
 class Turn(NamedTuple):
-    """An agent waits since this time, at a page of this host."""
+    """The reason for which an agent waits, the host of its page, and the beginning of the wait."""
 
     kind: TurnKind
     host: str | None
@@ -18,8 +18,8 @@ class Turn(NamedTuple):
 
 
 def read_turn(kind: str | None, host: str | None, since: datetime | None) -> Turn | None:
-    """Return the turn that a report or a row describes. None for an empty kind, and for a kind of a
-    newer program.
+    """Return the turn of a report or a row; None for an empty kind and for the unknown kind of a
+    newer agent.
     """
     known = KINDS.get(kind or "")
     return Turn(known, host or None, since) if known and since else None

@@ -1,8 +1,7 @@
-"""Plans the steps of the agent's registry that a cycle runs, by kind, capabilities and last
-successes. Pure.
+"""Plans the steps that a cycle runs, by kind, capabilities and last successes. Pure.
 
-The registry is that of decisions.md, section 3: names, the prerequisites of each step, the kind of
-cycle for it, freshness.
+`STEPS` is the registry of decisions.md, section 3: the name, the prerequisites, the kind of cycle
+and the freshness of each step.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ Advertised: TypeAlias = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the registry. `kind` is the cycle whose purpose is this step; other kinds run it
-    only as a prerequisite.
+    """A step of the registry. `kind` is the kind of cycle that has this step as its purpose; other
+    cycles run the step only as a prerequisite.
     """
 
     kind: str
@@ -33,7 +32,7 @@ class Step:
     version: int = 1
 
 
-# In this order every step follows its prerequisites.
+# Each step follows its prerequisites.
 STEPS: dict[str, Step] = {
     "export_inventory": Step("pricing", 900),
     "upload_inventory": Step("pricing", 900, ("export_inventory",)),
@@ -57,7 +56,7 @@ class Skipped(msgspec.Struct):
     name: str
     """The step"""
     reason: Literal["fresh"]
-    """Why it need not run: it is fresh"""
+    """Why the step need not run: it is fresh"""
     last_succeeded_at: datetime | None
     freshness_seconds: int
 
@@ -68,10 +67,10 @@ class Plan(msgspec.Struct):
     kind: Annotated[str, Like(Kind)]
     """The data that the sync fetches"""
     steps: list[str]
-    """The steps to run, what others need first"""
+    """The steps to run, prerequisites first"""
     skipped: list[Skipped]
     error: str | None
-    """Why there is no plan, such as capability_mismatch; null where there is one"""
+    """Why there is no plan, such as capability_mismatch; null with a plan"""
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ class PlanFacts:
 
 
 def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
-    """Parse `step@version, step, …` from all parameters together. None for no steps, or more than 2
-    KB of text.
+    """Parse `step@version, step, …` from all parameters together. Return None without a text, or
+    for more than 2 KB of text.
 
     A name without a version means version 1. Unknown names and versions that are not numbers are
     ignored.
@@ -145,9 +144,9 @@ def make_plan(facts: PlanFacts) -> Plan:
 
 
 def _fresh_steps(facts: PlanFacts, wanted: Iterable[str]) -> set[str]:
-    """Return the fresh steps. The pricing chain is fresh as a whole or not at all: an upload needs
-    the file that this same cycle exports, and waiting for the repricing of an upload that was not
-    made would report a failed sync as done.
+    """Return the fresh steps. The pricing chain runs as a whole or not at all: an upload needs the
+    file that the same cycle exports, and a cycle that awaits the repricing without an upload would
+    report a success.
     """
     fresh = {name for name in wanted if _is_fresh(name, facts)}
     chain = {name for name in wanted if name in PRICING_CHAIN}

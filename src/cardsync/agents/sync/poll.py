@@ -1,9 +1,8 @@
-"""Answers GET /sync/pending with a decision and, if the agent is to sync, the sync lock and the
-plan.
+"""Answers GET /sync/pending with a decision and, for a sync, the sync lock and the plan.
 
-Most polls change nothing for other readers, and cost as much as a heartbeat: one read, even while
-an import holds the seller's row. A poll waits for that row only if it takes the lock, or ends a
-lock or a cycle that no other process will end.
+Most polls cost one read, as a heartbeat does, and never wait for a locked `sync_state` row. A poll
+waits for the row only if it takes the sync lock, or clears a stale lock or a cancelled cycle whose
+worker died.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ async def answer_poll(
     now: datetime,
     settings: Settings,
 ) -> SyncDecision:
-    """Return the decision for one poll; the row is locked only if the poll changes it."""
+    """Return the decision for one poll; lock the row only if the poll changes it."""
     said = named_kinds(capabilities)
     if said is not None and said != caller.state.agent_kinds:
         async with database.tenant(caller.seller_id) as session:
@@ -79,7 +78,8 @@ def facts_of(
             state.lock_trigger or "manual",
             state.lock_first_sync,
             state.lock_agent_id,
-            # An agent that got a cancelled cycle again would begin it from the start.
+            # After an upload or a cancellation, the lock's holder must not get its cycle again,
+            # because it would run the cycle from the start.
             state.lock_uploaded or state.lock_order_data or state.cancel_requested_at is not None,
         )
     account = caller.account
@@ -114,8 +114,8 @@ def holds_lock(state: SellerState | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 
 
-# Refresh only the lock that was read, so that no other is changed. While another transaction has
-# the row, nothing is written: that transaction refreshes the lock, or the next poll does.
+# Refresh the lock only if it is unchanged since it was read. While another transaction has locked
+# the row, write nothing: that transaction or the next poll refreshes the lock.
 REFRESH = PolledQuery(
     "refresh_lock",
     """
@@ -150,8 +150,8 @@ def changes_something(
 
 
 def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings: Settings) -> bool:
-    """Return whether the holder's lock is so old that it must be refreshed now, even if another
-    process holds the row.
+    """Return whether the holder's lock is so old that this poll must refresh it, even if it must
+    wait for another transaction.
     """
     if not holds_lock(state, agent_id) or state.uploads_open or state.lock_refreshed_at is None:
         return False
@@ -159,9 +159,9 @@ def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings
 
 
 async def keep(database: Database, caller: Caller, agent_id: str | None, now: datetime) -> None:
-    """Refresh the lock at its holder's poll.
+    """Refresh the lock when its holder polls.
 
-    With open work this is not needed: such a lock never becomes stale, and the end of the work
+    This is unnecessary while uploads are open: such a lock is never stale, and the end of an upload
     refreshes it.
     """
     state = caller.state
@@ -175,7 +175,7 @@ async def keep(database: Database, caller: Caller, agent_id: str | None, now: da
 
 
 def repeated(state: SellerState, decision: SyncDecision) -> SyncDecision:
-    """Repeat to the lock's holder the answer that it got when it took the lock."""
+    """Add the stored plan, so that the lock's holder gets the same answer as before."""
     return _with_plan(decision, state.lock_plan) if decision.action == "sync" else decision
 
 
@@ -193,9 +193,9 @@ async def poll(
     now: datetime,
     settings: Settings,
 ) -> SyncDecision:
-    """Decide again on the row as it is now, under its lock.
+    """Lock the row and decide again; take the sync lock if a sync begins.
 
-    The holder of the sync lock gets the same answer as when it took it.
+    The lock's holder gets the same answer as before.
     """
     state = await locked(session, caller.seller_id)
     if cancel.is_left(state, now):
@@ -209,8 +209,7 @@ async def poll(
     if state.lock_kind is not None:
         return _with_plan(decision, state.lock_plan)
     planned = replace(decision, plan=await _plan(session, caller, decision, advertised, now))
-    # A cycle whose plan is refused does not begin: its request keeps waiting for an agent that can
-    # do it.
+    # A cycle whose plan is refused does not begin: its request waits for an agent with the steps.
     if planned.plan is None or planned.plan.error is None:
         _begin(state, planned, agent_id, now)
     return planned

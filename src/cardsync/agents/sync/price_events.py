@@ -1,8 +1,8 @@
-"""Writes a cycle's price events on its row: the agents' reports of price files that they imported,
-or could not.
+"""Copies a cycle's price events to the cycle's row: the agents' reports of price files that they
+imported or could not import.
 
-Event and log may arrive in either order, so each writes all events of the cycle. The seller's state
-row is locked, so the second sees the first one's changes.
+An event and the cycle's log arrive in either order, so each of them writes all events. Both first
+lock the seller's state row, so the later one sees the earlier change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def note_price_events(
     seller_id: int,
     sync_cycle_id: str | None,
 ) -> None:
-    """Write the events; do nothing for a cycle without a log or a name."""
+    """Write the events; do nothing for a cycle without an ID or a row."""
     if sync_cycle_id is None:
         return
     which = {"seller": seller_id, "cycle": sync_cycle_id}

@@ -6,7 +6,7 @@ SELECT noted.*, noted.last_seen_at
               CAST(:versions AS text[]), CAST(:platforms AS text[]),
               CAST(:turns AS text[]), CAST(:hosts AS text[]))
        AS noted (seller_id, last_seen_at, version, platform, your_turn, your_turn_host)
-  JOIN seller ON seller.id = noted.seller_id  -- one that was erased meanwhile does not come back
+  JOIN seller ON seller.id = noted.seller_id  -- skip sellers erased in the meantime
  ORDER BY noted.seller_id
 ON CONFLICT (seller_id) DO UPDATE
    SET last_seen_at = excluded.last_seen_at,

@@ -1,6 +1,6 @@
 """HTTP routes of the sync protocol: heartbeat, decision, status, request, log.
 
-Every agent polls it, so the steady state writes nothing.
+All agents send heartbeats and polls, so these usually write nothing.
 """
 
 from __future__ import annotations
@@ -68,19 +68,20 @@ from cardsync.web.request import (
 
 
 class HeartbeatBody(msgspec.Struct):
-    """`your_turn` is why the agent waits for its person, null if it does not wait; an agent that
-    drives no browser omits it. `your_turn_host` is the host of the page that needs the person.
+    """`your_turn` is the reason for which the agent waits for its person, null if it does not wait;
+    an agent that drives no browser omits it. `your_turn_host` is the host of the page that needs
+    the person.
     """
 
     version: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     """The version of the agent"""
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     your_turn: TurnKind | msgspec.UnsetType | None = msgspec.UNSET
-    """The action that the agent waits for from its person; null: nothing"""
+    """The reason for which the agent waits for its person; null: it does not wait"""
     your_turn_host: (
         Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[A-Za-z0-9.\[\]:-]+$")] | None
     ) = None
-    """The host of the page that asks"""
+    """The host of the page that needs the person"""
 
     def noted(self, now: datetime) -> Noted:
         if self.your_turn is msgspec.UNSET:
@@ -98,19 +99,19 @@ AgentId = Annotated[
 
 class SyncRequest(msgspec.Struct):
     """With `full_history` the agent fetches the orders of all years, as in a first sync; only an
-    owner may ask for it.
+    owner may request it.
     """
 
     kind: Annotated[Any, Like(Kind | None)] = None
-    """full, pricing, orders, refunds, feedback, sales or account; an unknown one is full"""
+    """full, pricing, orders, refunds, feedback, sales or account; an unknown kind is full"""
     full_history: bool = False
 
 
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
-    """Keep-alive: notes the agent as seen and clears a stale sync lock."""
-    # The two polls have no injected dependencies: the framework resolves those again with each
-    # request, several in a task group, which costs as much as the work itself.
+    """Note that the agent is running, and clear a stale sync lock."""
+    # Heartbeat and poll have no injected dependencies: the framework would resolve these for each
+    # request, which costs as much as the work itself.
     caller, state = provide_caller(request), request.app.state
     database: Database = state.database
     settings: Settings = state.settings
@@ -190,9 +191,9 @@ async def request_sync(
     settings: Settings,
     data: SyncRequest | None = None,
 ) -> Requested:
-    """Request a sync; the next poll hands it out.
+    """Request a sync, which begins at an agent's next poll.
 
-    A second request changes nothing, except that of two kinds `full` wins.
+    Of two requests `full` has precedence, else the newer kind.
     """
     asked = data or SyncRequest()
     kind, history = read_kind(asked.kind), asked.full_history
@@ -217,9 +218,7 @@ async def request_sync(
     security=[A_SESSION],
 )
 async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancelled]:
-    """Stop the sync that is in progress: at once, or as soon as the worker that writes has reached
-    a slab boundary.
-    """
+    """Stop the sync in progress: immediately, or at the next commit of the worker that writes."""
     status = await cancel.cancel_sync(session, caller, clock.now())
     return Response(Cancelled(status), status_code=200 if status == "cancelled" else 202)
 
@@ -231,7 +230,7 @@ async def clear_upload_approval(caller: Caller, session: AsyncSession) -> Upload
     return UploadApproval("ok", False)
 
 
-# The answer is text, because JSON would send `null` for an empty one.
+# The answer is text, because JSON would send `null` for an empty answer.
 @post(
     "/sync/log",
     status_code=201,
@@ -262,8 +261,8 @@ async def debug_cycle(
     settings: Settings,
     data: DebugScreenshotBody,
 ) -> None:
-    """Store a picture of the agent's browser with its cycle: the one that it names, else the
-    newest.
+    """Store a screenshot of the agent's browser with the named cycle, else with the newest
+    cycle.
     """
     await keep_screenshot(database, caller, store, settings, data)
 

@@ -30,7 +30,7 @@ class Heartbeat(Update, kw_only=True):
 
 class Pending(msgspec.Struct, omit_defaults=True):
     action: Literal["sync", "wait"]
-    """sync: begin one now. wait: ask again later"""
+    """sync: begin a sync now. wait: poll again later"""
     reason: Annotated[str, Like(Reason)]
     """manual_request, scheduled, no_sync_needed, in_progress or auto_sync_paused"""
     sync_requested: bool
@@ -38,7 +38,7 @@ class Pending(msgspec.Struct, omit_defaults=True):
     kind: Annotated[str, Like(Kind)] | msgspec.UnsetType = msgspec.UNSET
     """The kind of sync; only when action is sync"""
     plan: Plan | msgspec.UnsetType = msgspec.UNSET
-    """Only for an account that wants plans, and an agent that told its steps"""
+    """Only for an account that opted in to plans, and an agent that sent its capabilities"""
 
 
 class PhaseProgress(msgspec.Struct):
@@ -64,7 +64,7 @@ class Requested(msgspec.Struct):
 
 class Cancelled(msgspec.Struct):
     status: Literal["cancelled", "cancelling"]
-    """cancelled: at once. cancelling: the worker stops at the end of its slab"""
+    """cancelled: immediately. cancelling: the worker stops at its next commit"""
 
 
 class UploadApproval(msgspec.Struct):

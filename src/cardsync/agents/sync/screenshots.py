@@ -1,7 +1,7 @@
-"""Checks a screenshot, given as base64, and returns the picture's bytes or the reason of an error.
+"""Checks a screenshot in base64, and returns the picture's bytes or raises the reason of an error.
 Pure.
 
-The picture itself is never decoded: the container is checked, chunk by chunk.
+Only the PNG container is checked, chunk by chunk; the picture is never decoded.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _decoded_size(encoded: str) -> int:
 
 
 def check_png(data: bytes) -> None:
-    """Check the signature, that IHDR is first, every chunk's CRC, and that IEND is last with no
-    byte after it.
+    """Check the signature, the first chunk IHDR, each chunk's CRC, and the last chunk IEND without
+    any byte after it.
 
     Raises BadScreenshot.
     """

@@ -1,6 +1,6 @@
 """Shows the phase and the progress of a seller's sync.
 
-A cycle past its time counts as ended, even before a process has ended it.
+A stale or cancelled cycle counts as ended, even before a process has cleared it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cardsync.agents.sync import cancel
 from cardsync.agents.sync.decision import phase
 from cardsync.platform.settings import Settings
 
-# `pricing` is a package above this one, so the route passes a function that answers for it; it is
-# called only if the account pushes prices.
+# Returns whether a pricing run needs review. The route passes this function, because this package
+# may not import `pricing`. The function is called only for an account that pushes prices.
 RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
 
 
 class SyncStatus(NamedTuple):
-    """`progress` holds the finished part and the total, while a worker writes."""
+    """`progress` is the finished part and the total while a worker writes, else None."""
 
     in_progress: bool
     sync_mode: str

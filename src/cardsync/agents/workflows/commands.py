@@ -20,7 +20,7 @@ VERSION = click.IntRange(1, pack_form.MOST_VERSION)
 
 @click.group()
 def workflow() -> None:
-    """Publish workflow packs for the agents, and kill versions that must not be used on."""
+    """Publish workflow packs for the agents, and kill versions that must no longer be used."""
 
 
 @workflow.command("publish")
@@ -54,7 +54,7 @@ def publish_pack(file: Path, key_file: Path) -> Result:
 @click.argument("version", type=VERSION)
 @click.option("--undo", is_flag=True, help="Take the kill back.")
 def kill_pack(marketplace: str, locale: str, version: int, undo: bool) -> Result:
-    """Withdraw a version: agents stop using it, and wait for a newer one.
+    """Withdraw a version: agents stop using it, and wait for a newer version.
 
     Example: cardsync admin workflow kill tcgplayer en 7
     """

@@ -14,9 +14,9 @@ from cardsync.platform.database.room_sql import queries_of
 
 
 class OfferedPack(msgspec.Struct):
-    """`pack` and `signature` are sent only to an agent whose version is lower: the base64 Ed25519
-    signature of the domain of packs and the pack's canonical JSON. `version` is null if every
-    version is withdrawn.
+    """`pack` and `signature` are sent only to an agent with a lower version. `signature` is the
+    base64 Ed25519 signature of the prefix of packs and the pack's canonical JSON. `version` is null
+    if every version is withdrawn.
     """
 
     version: int | None
@@ -24,7 +24,7 @@ class OfferedPack(msgspec.Struct):
     killed: list[int]
     """The versions that are withdrawn"""
     pack: dict[str, Any] | UnsetType = UNSET
-    """The agent's knowledge of the marketplace; only where its own is older"""
+    """The pack; only if the agent's version is lower"""
     signature: str | UnsetType = UNSET
     """The Ed25519 signature of the pack, in Base64"""
 

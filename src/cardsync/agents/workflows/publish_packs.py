@@ -1,6 +1,7 @@
 """Publishes workflow packs and withdraws versions, for the operator, and lists both.
 
-Each version of a marketplace and locale is published once, and must be higher than all before it.
+For each marketplace and locale, a version is published once and must be higher than all earlier
+ones.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class WorkflowPack(Base):
-    """`pack` is the canonical JSON that `signature` signs, after the domain of packs."""
+    """`pack` is canonical JSON; `signature` signs the prefix of packs and this JSON."""
 
     __tablename__ = "workflow_pack"
     marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -35,7 +36,7 @@ class WorkflowPack(Base):
 
 
 class WorkflowPackKill(Base):
-    """A withdrawn version, whether it was published here or came with the agent."""
+    """A withdrawn version, whether it was published here or shipped with the agent."""
 
     __tablename__ = "workflow_pack_kill"
     marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -44,7 +45,7 @@ class WorkflowPackKill(Base):
     killed_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
-# A file may have white space that is not signed.
+# A file may contain white space, which the signed content omits.
 MOST_FILE_BYTES = 2 * pack_form.MOST_BYTES
 
 
@@ -78,7 +79,7 @@ def read_draft(path: Path) -> Draft:
 
 async def publish(session: AsyncSession, draft: Draft, key: Ed25519PrivateKey) -> WorkflowPack:
     """Sign the pack and offer it to agents. Raises CommandError."""
-    # One publisher runs at a time, so that the check and the row see the same versions.
+    # Lock the table: no other publisher may add a version between the check and the insert.
     await session.execute(text("LOCK TABLE workflow_pack IN SHARE ROW EXCLUSIVE MODE"))
     await _refuse_used(session, draft)
     row = WorkflowPack(
@@ -118,8 +119,8 @@ def _named(
 
 
 async def kill(session: AsyncSession, marketplace: str, locale: str, version: int) -> bool:
-    """Withdraw a version, so that agents stop using it. A version that came with the agent can be
-    killed, too.
+    """Withdraw a version, so that agents stop using it. A version that was shipped with the agent
+    can be withdrawn, too.
 
     Return whether the version was published here.
     """
@@ -131,7 +132,7 @@ async def kill(session: AsyncSession, marketplace: str, locale: str, version: in
 
 
 async def revive(session: AsyncSession, marketplace: str, locale: str, version: int) -> bool:
-    """Remove a kill; return False if there was none."""
+    """Remove the kill of this version; return whether the version was killed."""
     gone = delete(WorkflowPackKill).where(
         *_named(WorkflowPackKill, marketplace, locale), WorkflowPackKill.version == version
     )

@@ -1,4 +1,4 @@
-"""HTTP route of workflow packs: an agent asks for one that is newer than its own."""
+"""HTTP route by which an agent fetches a workflow pack that is newer than its own."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ async def workflow_pack(
         int, Parameter(required=False, description="The agent's own version; 0: it has none")
     ] = 0,
 ) -> OfferedPack:
-    """Offer the newest workflow pack of a marketplace that is not withdrawn, signed, and say which
-    versions are. An agent that has it gets neither pack nor signature.
+    """Return the marketplace's newest workflow pack that is not withdrawn, with its signature, and
+    the withdrawn versions. An agent that has this pack gets neither pack nor signature.
     """
     if not 0 <= have <= limits.LARGEST_ID:
         raise errors.InvalidPayload("have: must be a version, or 0")
