@@ -1,5 +1,5 @@
-"""Price reviews as proposals: accepting makes prices their cards' targets at once, and later runs
-let them pass for thirty days. Both answers can be undone.
+"""Accepts price reviews, and undoes decisions about them. An accepted price is the card's target at
+once, and later runs let it pass for thirty days.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ _OF_CARDS: Final = """
 
 
 async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
-    """Accept a price only if the live rules still produce it. Raises NotEligible, MutexHeld."""
+    """Accept the prices that the live rules still produce, and refuse the others. Raises
+    NotEligible, MutexHeld.
+    """
     session, caller, state, now = deciding
     account = await must_take_targets(session, state, now)
     values = {"seller": caller.seller_id, "ids": list(rows), "now": now}
@@ -107,7 +109,9 @@ def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
 
 
 async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: datetime) -> None:
-    """Remember the accepted prices: later runs let them pass, and they are no leaps."""
+    """Store the accepted prices, so that later runs let them pass and do not count them as
+    leaps.
+    """
     seller_id, ids, rows = caller.seller_id, [*taken], taken.values()
     await standing.put(
         session,
@@ -163,8 +167,8 @@ async def _asked_now(
 
 
 def _unasked(row: Proposal, asked: int | None) -> errors.Problem | None:
-    """Return why a price that the rules no longer produce is not accepted: a rule, a setting or the
-    market has changed since the run.
+    """Return the refusal of a price that the rules no longer produce, because a rule, a setting or
+    the market has changed since the run; None if they still produce it.
     """
     card = f"card {row.marketplace_id}"
     if asked is None:
@@ -182,8 +186,8 @@ def _proposed(row: Proposal) -> int:
 
 
 def _kept(card: Any) -> list[str | None]:
-    """Return the target of a card, and the price that was accepted before with its time, as the
-    undo of a decision keeps them.
+    """Return the card's target, its former accepted price and the time of that acceptance, in the
+    form that Activity stores for an undo.
     """
     amounts = [
         None if one is None else str(one) for one in (card.target_price, card.accepted_price)
@@ -208,7 +212,7 @@ async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     session, caller, state, now = deciding
     must_be_free(state, now)
     ids, at = undo["cards"], datetime.fromisoformat(undo["at"])
-    # Older entries lack the former values.
+    # Older Activity entries lack the former values.
     was: Sequence[Sequence[str | None]] = undo.get("was", [[None] * 3] * len(ids))
     values = {
         "seller": caller.seller_id,
@@ -230,7 +234,7 @@ async def _forget(
     was: Sequence[Sequence[str | None]],
     at: datetime,
 ) -> None:
-    """Withdraw the prices accepted at that moment, and restore those accepted before them."""
+    """Delete the prices accepted at the time `at`, and restore the prices accepted before them."""
     seller_id = caller.seller_id
     await standing.drop(session, seller_id, "confirmed", ids, "d.since = :at", at=at)
     await standing.drop(session, seller_id, "accepted", ids)

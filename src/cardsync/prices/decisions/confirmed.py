@@ -1,7 +1,7 @@
-"""Remembers large price changes that the seller confirmed, so that the breaker does not stop a run
+"""Stores the large price changes that the seller confirmed, so that the breaker does not stop a run
 for them again.
 
-They are written in the transaction that ends a confirmed run.
+The transaction that ends a confirmed run writes them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ async def must_stop(
     priced: pl.DataFrame,
     now: datetime,
 ) -> bool:
-    """Return whether the run stops for the seller's look.
+    """Return whether the breaker stops the run for the seller's review.
 
-    The confirmation is read only where the run would stop without it.
+    Confirmations are read only if the run would stop without them.
     """
     leaping = breaker.leaps(priced)
     if not breaker.stops(priced, leaping):
@@ -48,7 +48,7 @@ async def remember(
     leaping: pl.DataFrame,
     now: datetime,
 ) -> None:
-    """The leaps that the seller confirmed; one statement stores all of them."""
+    """Store the leaps that the seller confirmed, and delete expired confirmations."""
     await standing.end(session, seller_id, "confirmed", now)
     ids, prices = leaping["marketplace_id"].to_list(), leaping["price"].to_list()
     await confirm(session, seller_id, ids, prices, now)
@@ -61,7 +61,7 @@ async def confirm(
     prices: Sequence[int],
     now: datetime,
 ) -> None:
-    """Keep prices before caps that do not stop the next runs."""
+    """Store prices before caps as confirmed, so that they do not stop later runs."""
     await standing.put(
         session,
         seller_id,

@@ -1,8 +1,9 @@
-"""Lists the consequences of changed prices or targets of cards in one place, for every cause: an
-upload, a run, prices that were accepted, typed, imported or rolled back. All consequences are
-written in the last transaction of the change.
+"""Lists all consequences of changed prices or targets of cards, whatever the cause: an upload, a
+run, or prices that were accepted, typed, imported or rolled back. The last transaction of the
+change writes all consequences.
 
-Work that is canceled is below this floor (`agents/sync/cancel.py`), and does the last two alone.
+Canceled work (`agents/sync/cancel.py`) is in a lower layer, which cannot import this module, and
+applies the last two effects itself.
 """
 
 from __future__ import annotations
@@ -32,18 +33,19 @@ class Applied:
     stays.
     """
 
-    # The price file has this fingerprint, else that of the stored one and these cards; where
-    # neither is known, it is read from the cards.
+    # The price file's new fingerprint. If it is None, the stored fingerprint is updated by `cards`;
+    # without `cards`, the fingerprint is computed from all cards.
     fingerprint: str | None = None
     cards: Sequence[int] = ()
-    # Every target is set, and no further run over the same cards follows at once.
+    # Whether every target is written and no further run over the same cards follows at once.
     completed: bool = False
-    # The price file has prices for which no agent has a task, or no prices any more.
+    # `pushes`: the agent needs a task to apply the price file. `withdraws`: without `pushes`, the
+    # agent's waiting task is withdrawn.
     pushes: bool = False
     withdraws: bool = False
-    # The agent's cycle that brought the cards.
+    # The agent's sync cycle that uploaded the cards.
     cycle: str | None = None
-    # A cap limits these prices; `lines` None means that all product lines were priced.
+    # The cards that a cap limits. `lines` are the product lines that were priced; None means all.
     limited: pl.DataFrame | None = None
     gated: pl.DataFrame | None = None
     lines: Sequence[str] | None = None
@@ -51,12 +53,14 @@ class Applied:
     reviews: RunFindings | None = None
     # The leaps that the seller confirmed.
     confirmed: pl.DataFrame | None = None
-    # A run over the same cards follows at once: the pricing ends with it.
+    # Whether a run over the same cards follows at once, which then ends the pricing.
     followed: bool = False
 
 
 class Effect(NamedTuple):
-    """`do` takes the seller's row, locked, and an `Applied` for which `when` holds."""
+    """A consequence of changed prices. If `when` is true of the `Applied`, `do` gets the `Applied`
+    and the seller's locked state row.
+    """
 
     name: str
     when: Callable[[Applied], object]
@@ -64,8 +68,8 @@ class Effect(NamedTuple):
 
 
 async def _retake_pins(session: AsyncSession, own: SyncState, of: Applied, now: datetime) -> None:
-    """Let the prices that a person typed while the run wrote have the last word: they are others
-    than the fingerprint's, and have to be pushed.
+    """Restore the prices that a person typed while the run wrote its targets. The run's fingerprint
+    does not contain these prices, and the agent needs a task to apply them.
     """
     assert of.reviews is not None
     if cards := await retake_pins(session, own.seller_id, of.reviews, now):

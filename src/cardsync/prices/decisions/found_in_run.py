@@ -1,5 +1,5 @@
-"""Collects from a priced run the prices that need review, the ways back from sales and the cards of
-hold-outs. Pure.
+"""Collects the findings of a priced run: prices that need review, prices after the end of sales,
+and cards of hold-outs. Pure.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ WAITING: Final[dict[str, pl.DataType]] = {
 
 @dataclass(frozen=True)
 class RunFindings:
-    """`priced` are the ids of all cards of the run. `back` are cards at a sale's price with the
-    price that they go back to, `drawn` the cards of hold-outs for which a rule asks another price,
-    `groups` the part of a hold-out, if any, of each card that is priced, and `pins` the pins that
-    the run took.
+    """The findings of a priced run. `priced` are the ids of all its cards. `back` are the cards at
+    a sale's price, with their price after the sale. `drawn` are the cards of hold-outs for which a
+    rule asks another price. `groups` has each priced card's group in a hold-out, or null. `pins`
+    are the pins that the run used. `part` is the number of the 30-day window.
     """
 
     priced: pl.Series
@@ -87,7 +87,7 @@ def _waiting(waits: pl.DataFrame, run: Run) -> pl.DataFrame:
 
 
 def _expires(run: Run, listings_hours: pl.Expr) -> pl.Expr:
-    """Return when the first piece of evidence behind a price grows too old."""
+    """Return the time at which the first piece of evidence behind a price is too old."""
     upload = timedelta(hours=run.seller.max_age_hours)
     listed = pl.duration(hours=listings_hours)
     anchored = pl.col("source") == "sales_anchor"
@@ -105,13 +105,15 @@ def _expires(run: Run, listings_hours: pl.Expr) -> pl.Expr:
         pl.when(by_listings).then(pl.col("undercut_observed_at") + listed),
         pl.when(undercut & ~by_listings).then(pl.col("undercut_observed_at") + upload),
     ]
-    # The own price needs no evidence, so it lasts as long as an upload's prices do.
+    # A price from the source `current` has no evidence, so its review lasts as long as prices of an
+    # upload.
     return pl.coalesce(pl.min_horizontal(ages), pl.lit(run.now + upload, TIME)).cast(TIME)
 
 
 def ways_back(priced: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Return the cards at a sale's price: the seller made the sale, and so accepted its end. Where
-    the sale hid a rise beyond the limits, the way back leads to the price before it.
+    """Return the cards at a sale's price, with the price that counts as accepted after the sale:
+    the regular price, because the seller made the sale and so accepted its end. If the regular
+    price rose beyond the review limits during the sale, it is the price before the rise.
     """
     if not (run.reviewed and run.on_sale):
         priced = priced.clear()
@@ -133,7 +135,7 @@ def ways_back(priced: pl.DataFrame, run: Run) -> pl.DataFrame:
 
 
 def _regular() -> pl.Expr:
-    # A run without caps leaves no `after_cap`.
+    # `after_cap` is null in a run without caps.
     return pl.coalesce("after_cap", "after_bounds")
 
 

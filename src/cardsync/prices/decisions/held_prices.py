@@ -1,8 +1,8 @@
-"""Keeps the cards whose price the cap of a rule limits, or whose market gate did not pass, as
-decisions and in the table `gate_hold`.
+"""Stores the cards whose price a cap limits, in `price_decision`, and the cards whose market gate
+did not pass, in `gate_hold`.
 
-It runs in the transaction that ends the pricing: `is:held`, badges and cards show the holds of the
-last one.
+The transaction that ends a pricing writes both, so `is:held`, badges and cards show the holds of
+the last pricing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ _LET_GO = """
             WHERE g.id = h.marketplace_id AND g.rule = h.source_id AND g.part = h.part)
        AND (CAST(:lines AS text[]) IS NULL OR c.product_line = ANY (CAST(:lines AS text[])))
 """
-# The `part` of a decision of kind cap: the rule lets the price move up to the limit, or holds it
-# where it is.
+# The `part` of a decision of kind cap: the price moved to the limit, or stayed unchanged.
 MOVES: Final = 0
 STAYS: Final = 1
 _NONE: Final = pl.DataFrame(
@@ -58,9 +57,9 @@ async def hold_gates(
     seller_id: int,
     gated: pl.DataFrame | None = None,
 ) -> None:
-    """Store the cards that the gates of rules held in a pricing of all cards, by `marketplace_id`
-    and `verdict`. A rule with a gate always prices all cards, so a pricing of an upload alone has
-    none.
+    """Replace the stored cards that market gates held by those of this pricing, with
+    `marketplace_id` and `verdict`. With a market gate, a run always prices all cards, so a pricing
+    of an upload alone has no such cards.
     """
     held = [] if gated is None else gated["marketplace_id"].to_list()
     await session.execute(text(_OPEN_GATES), {"seller": seller_id, "held": held})
@@ -76,8 +75,8 @@ async def hold_prices(
     now: datetime,
     lines: Sequence[str] | None = None,
 ) -> None:
-    """Store the limited prices after a pricing of all cards, or of an upload of these product
-    lines: the limited prices of other lines stay. `limited` is the engine's.
+    """Store the cards that caps limit, a result of `engine.limited`, after a pricing of all cards
+    or of an upload of these product lines. Stored cards of other product lines stay.
     """
     if limited is None:
         limited = _NONE

@@ -1,9 +1,9 @@
-"""Brings the reviews and the hold-outs up to date in a run's last transaction: prices that need
-review, ways back from sales and drawn cards.
+"""Updates reviews, accepted prices and hold-outs in a run's last transaction.
 
-A review ends when no run proposes its price any more, or when its card is gone; a price that the
-seller accepted before it stays accepted. A dismissed price stays dismissed while the proposed price
-stays within a tenth of it, for thirty days; a snoozed one waits until the figures change.
+A review ends when the run no longer proposes its price, or when its card is gone; a price that the
+seller accepted before the review stays accepted. A price stays dismissed for thirty days while the
+proposed price is within a tenth of it. A snoozed price waits again when its figures change, or
+after thirty days.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.engine import breaker
 from cardsync.prices.models import DecisionKind
 
-# Outcomes look back on the hold-outs of a year.
+# The number of 30-day windows to keep: Outcomes shows the hold-outs of the last year.
 _PARTS_KEPT: Final = 14
-# Nodes get no value of the statement after ON CONFLICT: the row that was excluded has the moment.
+# Citus nodes get no bound values after ON CONFLICT, so the time is read from the `excluded` row.
 _YOUNG: Final = f"excluded.created_at - r.settled_at < interval '{breaker.REMEMBERED.days} days'"
 _NEAR: Final = f"""
     abs(excluded.proposed_price - r.proposed_price) * {breaker.WHOLE_BP}
@@ -39,7 +39,7 @@ _SAME: Final = f"(r.state = 'pending' AND {_FIGURES})"
 _WAIT: Final = queries_of(__package__)["wait"].format(
     same=_SAME, young=_YOUNG, near=_NEAR, figures=_FIGURES
 )
-# The second array has those whose card is not on sale any more, so that no run prices it.
+# The second array has the reviews whose card is not listed any more, so that no run prices it.
 _PENDING: Final = """
     SELECT coalesce(array_agg(r.marketplace_id), '{}'),
            coalesce(array_agg(r.marketplace_id) FILTER (WHERE c.id IS NULL), '{}')
@@ -48,7 +48,7 @@ _PENDING: Final = """
                       AND NOT c.gone AND c.contribution IS NULL
      WHERE r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending'
 """
-# A review that no longer waits is replaced by the price that was accepted before it.
+# Replaces an ended review by the price that the seller accepted before it, if there is one.
 _END: Final = """
     UPDATE proposal r
        SET state = 'accepted', proposed_price = d.price, worth = 0, settled_at = d.since
@@ -68,7 +68,7 @@ _FORGET: Final = """
      WHERE seller_id = :seller AND family = 'review'
        AND (settled_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
-# A review is replaced, too, when a sale sets its card's price.
+# Replaces the review of a card at a sale's price by the accepted price after the sale.
 _GIVE_WAY: Final = """
     UPDATE proposal r
        SET state = 'accepted', kind = 'sale', current_price = NULL, proposed_price = d.price,
@@ -85,14 +85,15 @@ _REVIEWED: Final = """
                AND r.marketplace_id = d.marketplace_id
                AND r.state <> 'accepted')
 """
-# A way back that is already stored is written once a day.
+# An accepted price after a sale is written again if it changed, or after a day.
 _OTHER_WAY: Final = "d.price <> excluded.price OR excluded.since - d.since > interval '1 day'"
 _IN_DRAW: Final = """
     SELECT marketplace_id, CASE WHEN kind = 'held_out' THEN 'held' ELSE 'twin' END
       FROM price_decision
      WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
 """
-# A card that has moved to another part is no evidence about the hold-out any more.
+# Deletes the cards whose group in the hold-out changed, because they are no evidence about it any
+# more.
 _LEFT: Final = """
     DELETE FROM price_decision
      WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
@@ -110,7 +111,7 @@ async def keep_found(
     found: RunFindings,
     now: datetime,
 ) -> None:
-    """Bring the rows up to date with the findings of a completed run."""
+    """Update the stored reviews, prices and hold-outs by the findings of a completed run."""
     values = {"seller": seller_id, "now": now}
     pending, gone = (await session.execute(text(_PENDING), {"seller": seller_id})).one()
     ended = sorted({*_ended(pending, found), *gone})

@@ -1,9 +1,9 @@
-"""Records which targets are a sale's price, so that the export leaves them out once the sale has
-ended; and the times at which a card had such a price, to attribute its sales.
+"""Records which targets are a sale's price, so that the price file omits them once the sale has
+ended. It also records when a card had such a price, to attribute sold copies to the sale.
 
-They are noted before a run writes its first target, and cleared of earlier sales when it has
-written the last one. In between a card may be noted with two sales, and its target is served only
-while both are on: a run that is killed leaves nothing behind that is served too long.
+A run records the new sales before it writes its first target, and deletes the earlier sales after
+its last target. In between, a card may have two sales, and its target is served only while both are
+active, so a killed run leaves no target that is served too long.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _NOTED = """
            coalesce(array_agg(source_id), '{}') AS sale_id
       FROM price_decision WHERE seller_id = :seller AND kind = 'sale'
 """
-# A card leaves its sale at this moment; its row stays, to attribute the copies sold during the
-# sale.
+# Ends the card's time in the sale. The row of `promotion_card` stays, to attribute the copies sold
+# during that time.
 _LEAVE = """
     WITH dropped AS ({drop} RETURNING t.marketplace_id, t.source_id)
     UPDATE promotion_card p SET until = greatest(:now, p.since) FROM dropped
@@ -63,7 +63,7 @@ _ENTER = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
     ON CONFLICT DO NOTHING
 """
-# The sales by which targets were computed; a deleted sale has no row any more.
+# The sales that set targets; a deleted sale has no row in `pricing_sale`.
 _SALES = """
     (SELECT DISTINCT source_id AS sale_id FROM price_decision
       WHERE seller_id = :seller AND kind = 'sale') t
@@ -85,9 +85,9 @@ _UNTIL = f"""
 
 @dataclass(frozen=True)
 class OnSale:
-    """The cards that a run prices; `rows` are those at a sale's price, with the sale.
+    """The cards that a run prices. `rows` are the cards at a sale's price, with the sale.
 
-    `deep` are those whose way back from the sale's price is a leap.
+    `deep` are the cards whose regular price is a leap away from the sale's price.
     """
 
     priced: pl.Series
@@ -102,7 +102,7 @@ def on_sale(priced: pl.DataFrame) -> OnSale:
 
 
 async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) -> None:
-    """Note the sales before the run writes its first target. Raises LeaseLost or
+    """Record the sales before the run writes its first target. Raises LeaseLost or
     CancelRequested.
     """
     for part in found.rows.iter_slices(slab_rows):
@@ -119,16 +119,17 @@ async def note_accepted(
     sales: Mapping[int, int],
     now: datetime,
 ) -> None:
-    """Note targets of sales that the seller accepted, by card: the run noted no sale for a card
-    without a price.
+    """Record the sales of targets that were accepted or written outside a run, by card. A run
+    records no sale for a card without a target.
     """
     await _note(session, seller_id, [*sales], [*sales.values()], now)
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
-    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing.
+    """Delete the earlier sales of the run's cards, and the sales of cards without a target, in the
+    run's last transaction.
 
-    The way back from a deep sale counts as confirmed.
+    The regular prices of `deep` cards count as confirmed.
     """
     if not found.deep.is_empty():
         await remember(session, seller_id, found.deep, now)
@@ -148,7 +149,8 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
     await session.execute(text(joined_as_planned()))
     await note_until(session, seller_id, now)
     if await ended_sales(session, seller_id, now):
-        # Another run has to follow: this one priced other cards, or for a moment that is past.
+        # Another run has to follow, because this run did not price the cards of these sales, or
+        # priced them for a time before the sales ended.
         await mark_due_by(session, seller_id, SALES, now)
 
 
@@ -166,14 +168,14 @@ async def _note(
 
 
 async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Store the moment from which the export's fingerprint covers ended sales, after targets or
-    sales changed.
+    """Store the time at which the next sale among the targets ends and the price file's fingerprint
+    is outdated. Call it after targets or sales changed.
     """
     await session.execute(text(_UNTIL), {"seller": seller_id, "now": now})
 
 
 async def ended_sales(session: AsyncSession, seller_id: int, now: datetime) -> list[int]:
-    """The sales that set some target and are not on now."""
+    """Return the sales that set some target and are not active now."""
     return list(await session.scalars(text(_ENDED), {"seller": seller_id, "now": now}))
 
 

@@ -1,6 +1,6 @@
 """Queues the agent's task to apply the price file after a run that changed prices.
 
-When the export has no rows any more, the waiting task is withdrawn.
+When the price file has no rows any more, the waiting task is withdrawn.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ async def push_prices(
     now: datetime,
     cycle: str | None = None,
 ) -> None:
-    """Queue a task if the account pushes prices at this moment and no task waits already.
+    """Queue a task if the account pushes prices now and no task waits already.
 
-    Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of
-    that cycle ends the task.
+    The account's state row is locked first. `cycle` is the agent's sync cycle that led to the
+    prices: an import of prices in that cycle ends the task.
     """
     await locked(session, seller_id)
     # Read the account again under the lock: each change of the account locks the state row first.
@@ -38,15 +38,15 @@ async def push_prices(
     )
     account = (await session.execute(statement)).scalar_one()
     if account.entitlements(now).sync_mode == "full":
-        # A task that an agent has claimed was begun before these prices; a task with an expired
-        # claim is offered again.
+        # A claimed task does not count as waiting, because the agent began it before these prices.
+        # A task with an expired claim is offered again.
         await enqueue_routine(session, seller_id, TASK, {}, now)
     if cycle is not None:
         await note_push(session, seller_id, "cycles", cycle)
 
 
 async def withdraw(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """The prices are on the marketplace already: the seller imported them by hand, or changed
-    them there.
+    """Cancel the waiting task, because the marketplace has the prices already: the seller imported
+    them by hand, or changed them there.
     """
     await end_tasks(session, seller_id, TASK, "cancelled", now)

@@ -1,5 +1,5 @@
-"""Writes targets of single cards: those of their pins, or else of the live rules, as the next run
-would. The caller handles their consequences (`ended.py`).
+"""Writes the targets of single cards as the next run would: the card's pin, or else the price of
+the live rules. The caller applies the consequences (`ended.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def write_targets(
     prices: Sequence[int | None],
     now: datetime,
 ) -> None:
-    """Write targets, in ten-thousandths."""
+    """Write targets, which are in ten-thousandths of a dollar."""
     values = {
         "seller": seller_id,
         "ids": [*card_ids],
@@ -58,7 +58,9 @@ async def write_targets(
 async def retargeted(
     session: AsyncSession, seller_id: int, marketplace_ids: Sequence[int], now: datetime
 ) -> list[int]:
-    """Write the targets of cards whose pins have changed. Return the ids of those that moved."""
+    """Write the targets of cards whose pins have changed. Return the ids of the cards whose target
+    moved.
+    """
     found = await session.scalars(text(_CARD_IDS), {"seller": seller_id, "ids": [*marketplace_ids]})
     account, live = await live_run(session, seller_id, now)
     stock = await read_stock(session, account, live, card_ids=[*found])
@@ -77,7 +79,7 @@ async def retargeted(
 
 
 async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) -> None:
-    """Forget the promotions of the old targets, and the caps and gates of pinned cards."""
+    """Delete the sales of the old targets, and the caps and gates of pinned cards."""
     await standing.drop(session, seller_id, "sale", asked["marketplace_id"].to_list())
     pinned = asked.filter(pl.col("pin").is_not_null())["marketplace_id"].to_list()
     await standing.drop(session, seller_id, "cap", pinned)
@@ -87,8 +89,8 @@ async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) ->
 async def retake_pins(
     session: AsyncSession, seller_id: int, found: RunFindings, now: datetime
 ) -> list[int]:
-    """Return the ids of the cards that were pinned or unpinned while a run wrote, after pricing
-    them again: the person's change wins over the run.
+    """Price the cards again that were pinned or unpinned while a run wrote targets: the person's
+    change overrides the run. Return the ids of the cards whose target moved.
     """
     pins = await standing.pins_of(session, seller_id, now)
     taken = dict(found.pins.iter_rows())

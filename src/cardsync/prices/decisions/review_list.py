@@ -1,6 +1,6 @@
-"""Lists the prices that need review with their cards, those first that move the most money.
+"""Lists the prices that need review with their cards, the largest moves of money first.
 
-A review whose evidence has expired is not shown, even before the next run deletes it.
+A review whose evidence has expired is omitted, even before the next run deletes it.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ async def reviews_under(
     most: int,
     now: datetime,
 ) -> list[SeenProposal]:
-    """Return the prices that wait and are below an amount, as they are now."""
+    """Return the waiting reviews whose current and proposed prices are below an amount, with their
+    present revisions.
+    """
     values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
     return [SeenProposal(*row) for row in await reading.rows(_UNDER, values)]

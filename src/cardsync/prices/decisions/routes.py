@@ -1,5 +1,5 @@
-"""HTTP routes of prices that need review: the list, and accepting, dismissing or snoozing one or
-many.
+"""HTTP routes of prices that need review: the list, and accepting, dismissing or snoozing
+prices.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ async def read_reviews(
     page_number: PageNumber = None,
     page_size: PerPage = None,
 ) -> PriceReviewsShown:
-    """Prices beyond the seller's review limits that no run exports, those first that move the most
-    money. A review whose evidence has expired is left out.
+    """List the prices beyond the seller's review limits, which no run exports, the largest moves of
+    money first. A review whose evidence has expired is omitted.
     """
     paging = read_paging(page_number, page_size, *OF_CARDS)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
@@ -88,8 +88,8 @@ DECIDING = (
     dependencies=WRITING_SEEN,
 )
 async def accept_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
-    """Make each price the card's target, in one pricing run. A price that is not what the caller
-    saw is refused by itself; if all are, the answer is the first refusal.
+    """Make each price the card's target, in one pricing run. A price that changed since the caller
+    saw it is refused, the others are accepted; if all are refused, the answer is the first refusal.
     """
     return await _decided(writer, data, "accepted")
 
@@ -102,7 +102,7 @@ async def accept_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews
     dependencies=WRITING_SEEN,
 )
 async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
-    """Keep the prices that the cards have. A price within a tenth of a dismissed one does not wait
+    """Keep the cards' current prices. A price within a tenth of a dismissed price does not wait
     again for thirty days.
     """
     return await _decided(writer, data, "dismissed")
@@ -116,7 +116,7 @@ async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReview
     dependencies=WRITING_SEEN,
 )
 async def snooze_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
-    """Decide later. A price waits again when its figures change, or after thirty days."""
+    """Postpone the decision. A price waits again when its figures change, or after thirty days."""
     return await _decided(writer, data, "snoozed")
 
 

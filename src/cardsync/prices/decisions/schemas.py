@@ -1,4 +1,4 @@
-"""The shapes of prices that wait, as the API and the page show them. The module is pure."""
+"""The JSON structs of prices that need review, for the API and the page. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _Worth = Annotated[str | None, ReadsFor(lambda caller, units: caller.revenue(dol
 
 
 class PriceReviewShown(msgspec.Struct):
-    """`revision` is sent back with the seller's word; a price that changes has another one. `worth`
-    is the move times the copies; null for staff who may not see revenue.
+    """`revision` is sent back with the seller's decision; it changes when the price changes.
+    `worth` is the move times the copies; null for staff who may not see revenue.
     """
 
     marketplace_id: int
@@ -62,7 +62,7 @@ class DecidedReviews(msgspec.Struct):
     """`run_id` is the pricing run of accepted prices."""
 
     decided: int
-    """The reviews that are decided"""
+    """Number of reviews that are decided"""
     refused: _Refused
     """The reviews that could not be decided, and why"""
     run_id: int | None

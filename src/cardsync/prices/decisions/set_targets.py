@@ -1,8 +1,8 @@
 """Makes proposed and typed prices the targets of their cards, in the caller's transaction.
 
-The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
-that a rollback can take them back. A price with an `until` is pinned until then, because the next
-run would take it back; then the rules price the card again.
+The caller has locked the seller's state row, and no run holds the lease. Proposed prices are stored
+as a pricing run, so that a rollback can restore the former prices. A price with an `until` is
+pinned until then, because the next run would replace it; afterwards the rules price the card again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cardsync.prices.models import PriceRun
 Trigger = Literal["recommendation", "review"]
 
 
-# A run that prices by recommendations counts as the newest, so it must not hide one that waits.
+# The run that `apply_targets` adds is the newest run: it would hide a run that waits for review.
 _WAITS: Final = """
     SELECT state = 'awaiting_review' FROM price_run
      WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
@@ -45,7 +45,7 @@ async def review_waits(session: AsyncSession, state: SyncState) -> bool:
 
 
 def must_be_free(state: SyncState, now: datetime) -> None:
-    """Raises MutexHeld while a run or a rollback writes prices."""
+    """Raise MutexHeld while a run or a rollback writes prices."""
     if lease_is_live(state, now) and state.lease_expires_at is not None:
         raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
 
@@ -65,7 +65,9 @@ async def must_take_targets(session: AsyncSession, state: SyncState, now: dateti
 
 
 class NewTarget(NamedTuple):
-    """`price` is in ten-thousandths; with `until` it is pinned until then."""
+    """A card's new target. `price` is in ten-thousandths of a dollar; with `until`, it is pinned
+    until then.
+    """
 
     card_id: int
     price: int
@@ -94,7 +96,7 @@ async def apply_targets(
     by: str,
     now: datetime,
 ) -> int:
-    """Write the targets, and return the run that has them."""
+    """Write the targets as a completed pricing run, and return the run's id."""
     count = len(targets)
     made = PriceRun(
         seller_id=state.seller_id,
@@ -126,8 +128,8 @@ async def apply_targets(
 async def retarget(
     session: AsyncSession, state: SyncState, marketplace_ids: Sequence[int], now: datetime
 ) -> None:
-    """Price cards whose pins have changed: a typed price is shown, exported and searched from the
-    same moment on. A run that prices at the same time ends with `retake_pins`.
+    """Price the cards whose pins have changed, so that pages, price file and search have a typed
+    price at once. A run that writes targets meanwhile restores the pins at its end (`retake_pins`).
     """
     if moved := await retargeted(session, state.seller_id, marketplace_ids, now):
         await ended(session, state, Applied(cards=moved, pushes=True), now)
@@ -140,7 +142,7 @@ async def _pin(
     by: str,
     now: datetime,
 ) -> None:
-    """Pin the prices until their ends. A price that a person pinned stays: such a card gets no
+    """Pin the prices until their ends. A person's own pin stays: such a card gets no
     recommendation.
     """
     found = {"seller": seller_id, "ids": [target.card_id for target in targets]}

@@ -1,5 +1,5 @@
-"""Counts the copies of a sale's cards that were sold while they had its price, from the present
-orders: lines keep their prices, whatever the cards' later prices.
+"""Counts the copies that were sold while their cards had a sale's price. The figures are those of
+the stored orders, whose lines have the prices that buyers paid.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.sales_by_day import PIECES, SOLD
 
-# An order without a time counts as if it was placed at noon; where the card had the price only in
-# another part of that day, nobody knows.
+# An order without a time counts as placed at noon. If the card had the sale's price only in another
+# part of that day, its copies are `undated`.
 _NOON: Final = "(line.placed + CASE WHEN line.dated THEN interval '12 hours' ELSE interval '0' END)"
 _SOLD: Final = queries_of(__package__)["sold"].format(
     placed_at=PLACED_AT, pieces=PIECES, sold=SOLD, noon=_NOON
@@ -26,10 +26,10 @@ _SOLD: Final = queries_of(__package__)["sold"].format(
 
 
 class SoldOnSale(NamedTuple):
-    """The copies of a sale's cards that were sold from `since` to `until`, null while it is on.
-    `value` is the buyers' payment for copies with a price, before refunds; `unpriced` copies have
-    no price. `undated` copies are not counted in them: their orders have no time, and the sale
-    began or ended on that day.
+    """The copies that were sold at a sale's price from `since` to `until`, which is None while
+    cards have the price. `value` is the buyers' payment for copies with a known price, before
+    refunds; the price of `unpriced` copies is unknown. `undated` copies are in neither count: their
+    orders have no time, and the sale began or ended on that day.
     """
 
     since: datetime
@@ -43,7 +43,9 @@ class SoldOnSale(NamedTuple):
 async def sold_on_sale(
     session: AsyncSession, caller: Caller, sale_ids: Sequence[int], now: datetime
 ) -> dict[int, SoldOnSale]:
-    """Return the copies sold in each of these sales; a sale that never had a card has no entry."""
+    """Return the copies sold in each of these sales; a sale whose price no card ever had has no
+    entry.
+    """
     named = {"seller": caller.seller_id, "sales": list(sale_ids), "now": now}
     rows = await session.execute(text(_SOLD), named)
     return {sale: SoldOnSale._make(sold) for sale, *sold in rows}

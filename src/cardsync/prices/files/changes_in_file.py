@@ -1,5 +1,5 @@
-"""Reads the changes of a price file, for members who approve it: each card's old and new price, the
-largest change of the listed value first, and the sums of all.
+"""Reads the price changes in a price file, for the members who approve it: the cards with the
+largest changes of the listed value, and the sums over all cards.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.prices.decisions.on_sale import ended_sales
 from cardsync.prices.files.content import served
 
-# A card without a price has no old one to compare with: it is counted apart. So is one that comes
-# to the marketplace at its My Store Price.
+# The last column counts first prices: cards without a price, and cards that are listed first at
+# their My Store Price, which is the target already.
 _SUMS: Final = """
     SELECT count(*),
            count(*) FILTER (WHERE c.target_price > c.price),
@@ -37,7 +37,9 @@ _LARGEST: Final = """
 
 
 class PriceInFile(NamedTuple):
-    """`price` is the marketplace's, and None before the first one."""
+    """A card in the price file. `price` is the marketplace's price, or None before the card's first
+    price.
+    """
 
     card_id: int
     product_name: str
@@ -50,7 +52,9 @@ class PriceInFile(NamedTuple):
 
 
 class ChangesInFile(NamedTuple):
-    """`raised_by` and `lowered_by` are dollars of the whole stock of those cards."""
+    """The sums over a price file. `raised_by` and `lowered_by` are in dollars, for all copies of
+    the raised and lowered cards.
+    """
 
     total: int
     raised: int

@@ -1,8 +1,9 @@
 """Writes the price file: the cards whose target differs from the marketplace's price, as the CSV
 that the marketplace imports.
 
-PostgreSQL writes the CSV; we only make its line ends CRLF. The seller's state row has a fingerprint
-of the set of (id, target), so that a 304 costs the one row that the caller's check reads anyway.
+PostgreSQL writes the CSV; this module only changes its line ends to CRLF. The seller's row of
+`sync_state` has a fingerprint of the set of (id, target), so that a 304 answer needs only that row,
+which authentication reads anyway.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.exported import EXPORTED
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
 
-# A control character cannot begin a cell that we quote, and quotes inside cells are doubled: this
-# ends every record and nothing else.
+# Every record ends with a cell of this control character. No other cell begins with it, and quotes
+# inside cells are doubled, so `_RECORD_END` matches only at the end of a record.
 _END = "\x01"
 _RECORD_END = f',"{_END}"\n'.encode()
 
@@ -29,7 +30,7 @@ _EXPORT_SQL = """
           FROM {cards} WHERE {which} ORDER BY c.listing_id, c.id
     ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)
 """
-# Leaves out a target that a sale set when that sale is not on.
+# Excludes the targets that a sale set, if that sale is not active.
 _NOT_ENDED = """ AND NOT EXISTS (
     SELECT FROM price_decision t
      WHERE t.seller_id = {seller_id} AND t.kind = 'sale' AND t.marketplace_id = c.marketplace_id
@@ -42,14 +43,16 @@ REASONS = (
 
 
 def export_sql(cards: str, which: str, price: str) -> str:
-    """Return the query of the pricing CSV's rows `FROM cards`, which has `card c`; `csv_of` makes a
-    file of them.
+    """Return the COPY statement of the pricing CSV's rows. `cards` is a FROM clause that contains
+    `card c`; `csv_of` makes a file of the rows.
     """
     return _EXPORT_SQL.format(cards=cards, which=which, price=price)
 
 
 def served(seller_id: int, ended: Sequence[int]) -> str:
-    """Select the export while these sales are over, although the targets were computed with them."""
+    """Return the condition over `card c` that selects the price file's cards, without the targets
+    that these ended sales set.
+    """
     which = EXPORTED.format(seller_id=int(seller_id))
     if not ended:
         return which
@@ -68,7 +71,9 @@ def rollback_waits(caller: Caller, now: datetime) -> bool:
 
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
-    """Return why this account gets a header-only file whatever its targets are. Pure."""
+    """Return the reasons why this account gets a header-only file regardless of its
+    targets. Pure.
+    """
     holds, state = {*caller.entitlements(now).holds}, caller.state
     if state.review_upload_id is not None:
         holds.add("awaiting_review")
@@ -78,12 +83,13 @@ def forced_reasons(caller: Caller, now: datetime) -> list[str]:
 
 
 def weak_etag(forced: list[str], fingerprint: str) -> str:
-    # A header-only answer has an ETag of its own: it must change when the reason goes away.
+    # The ETag of a header-only answer is made of the reasons, so that it changes when a reason
+    # ends.
     return f'W/"{"+".join(forced) or fingerprint}"'
 
 
 def matches(if_none_match: str | None, etag: str) -> bool:
-    """Weak comparison with a list of tags, or `*`."""
+    """Return whether the If-None-Match header is `*` or contains the ETag, by weak comparison."""
     if if_none_match is None:
         return False
     tags = [tag.strip() for tag in if_none_match.split(",")]
@@ -91,8 +97,8 @@ def matches(if_none_match: str | None, etag: str) -> bool:
 
 
 def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str | None:
-    """The ETag to answer 304 with, decided on the row that was read with the key; None when a
-    body is due.
+    """Return the ETag of a 304 answer, or None if the answer needs a body. The decision uses only
+    the state row that authentication read.
     """
     if (
         caller.entitlements(now).sync_mode != "read_only"
@@ -104,16 +110,16 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
     forced, state = forced_reasons(caller, now), caller.state
     is_known = holds_at(state.export_fingerprint, state.export_until, now)
     if state.price_tasks_due_at is not None or (not forced and not is_known):
-        # An agent may have the prices in hand, a run is changing them or a sale is over: that is
-        # looked at with the cards.
+        # An agent may be importing the prices, a run may be changing them or a sale may have ended:
+        # the caller must then read the cards.
         return None
     etag = weak_etag(forced, state.export_fingerprint or "")
     return etag if matches(if_none_match, etag) else None
 
 
 def holds_at(fingerprint: str | None, until: datetime | None, now: datetime) -> bool:
-    """Return whether the stored fingerprint is that of the served set. Pure.
+    """Return whether the stored fingerprint matches the prices that are served. Pure.
 
-    It does while no run is changing the set and every sale in it is still on.
+    It matches while no run is changing the prices and every sale among them is active.
     """
     return fingerprint is not None and (until is None or until > now)

@@ -1,5 +1,5 @@
-"""Makes the price file of a moment, or lists its changes: each in its own snapshot, in a web
-process or in a process for heavy work (`web/heavy_work.py`).
+"""Writes the current price file or lists its changes, in one database snapshot. The work runs in a
+web process or in a process for heavy work (`web/heavy_work.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync.web.made_files import Made, UnnamedFile, made, taken
 
 
 class PriceFile(NamedTuple):
-    """Holds the CSV, and its figures from `price_updates.Export`."""
+    """The CSV, with the other fields of `price_updates.Export`."""
 
     body: bytes | UnnamedFile
     empty_reason: str | None
@@ -27,7 +27,7 @@ class PriceFile(NamedTuple):
 
 
 async def fresh_file(heavy: HeavyWork, caller: Caller, now: datetime) -> PriceFile:
-    """Return the file; the bytes of a large one stay on the disk."""
+    """Return the current price file; the bytes of a large file stay on the disk."""
     body, empty_reason, etag = await heavy.read(file_now, caller, Work.FILE, now)
     return PriceFile(taken(body), empty_reason, etag)
 
@@ -50,8 +50,8 @@ async def changes_now(
     now: datetime,
     most: int,
 ) -> tuple[ChangesInFile | None, str]:
-    """Return the file's changes with the largest of them; for an empty file, return the reason why
-    it is empty.
+    """Return the changes of the current price file, or None and the reason why the file is
+    empty.
     """
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         export = await price_updates.export(session, caller, now)

@@ -1,8 +1,8 @@
-"""Answers GET /export/price-updates with the price file, or with a header-only one and the reasons
-for it.
+"""Answers GET /export/price-updates with the price file, or with a header-only file and the reasons
+why it has no rows.
 
-Some reasons hold prices back: `forced_reasons` are those that the caller's row shows. `no_updates`
-and `drafts_only` only explain.
+Some reasons withhold prices: `_forced` finds them, with those of the caller's state row
+(`forced_reasons`). `no_updates` and `drafts_only` only explain why there are no prices.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _APPLIED_NOW = """
       AND status = 'claimed'
                       AND claim_expires_at > :now)
 """
-# A run that has ended since has priced the cards again, also the run of an import that was
-# requested earlier or later.
+# Only the run that ended last counts, because it priced the cards again, whether it was requested
+# earlier or later than other runs.
 _RUN_WAITS = """
     SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller
       AND state IN ('completed', 'awaiting_review')
@@ -53,8 +53,8 @@ _RUN_WAITS = """
 
 @dataclass(frozen=True)
 class Export:
-    """`body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in
-    read_only.
+    """The price file. `body` is the CSV; `empty_reason` is the header's value if the CSV has no
+    rows; only read_only accounts have an `etag`.
     """
 
     body: bytes
@@ -63,10 +63,12 @@ class Export:
 
 
 async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export:
-    """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
+    """Return the price file. `session` reads one snapshot (repeatable read), so that body and ETag
+    match.
+    """
     read_only = caller.entitlements(now).sync_mode == "read_only"
     forced = await _forced(session, caller, now, read_only=read_only)
-    # Targets of sales that are over are not served, even before a run has computed them again.
+    # Targets of ended sales are not served, even before a run has replaced them.
     ended = await ended_sales(session, caller.seller_id, now)
     if ended:
         await session.execute(text(joined_by_hash()))
@@ -87,7 +89,9 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
 
 
 async def note_served(database: Database, caller: Caller, body: bytes | UnnamedFile) -> None:
-    """While a price push is open: the agent names by its SHA-256 the file that it imported."""
+    """Store the SHA-256 of the served file while a price push is open, because the agent names the
+    imported file by its SHA-256.
+    """
     if caller.state.price_tasks_due_at is not None:
         digest = sha256_of(body)
         async with database.tenant(caller.seller_id) as session:
@@ -101,9 +105,10 @@ async def _forced(
     *,
     read_only: bool,
 ) -> list[str]:
-    """The caller's own reasons, and those of other tables.
+    """Return the reasons from the caller's state row, and those from other tables.
 
-    A read_only seller looks at a run's file anyway.
+    A run that waits for review does not empty the file of a read_only seller, who checks the file
+    anyway.
     """
     reasons = set(forced_reasons(caller, now))
     if read_only and caller.state.price_tasks_due_at is not None:
@@ -115,7 +120,7 @@ async def _forced(
 
 
 async def run_waits(session: AsyncSession, seller_id: int) -> bool:
-    """Return whether the last run that ended waits for the seller's decision."""
+    """Return whether the run that ended last waits for the seller's decision."""
     return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
 
 
@@ -125,8 +130,8 @@ async def _current_fingerprint(
     which: str,
     now: datetime,
 ) -> str:
-    """The stored one; while a run changes the set, or a sale in it is over, that of the rows
-    seen.
+    """Return the stored fingerprint. While a run changes the prices, or if a sale among them has
+    ended, return the fingerprint of the rows in this snapshot.
     """
     columns = select(SyncState.export_fingerprint, SyncState.export_until)
     known, until = (await session.execute(columns.where(SyncState.seller_id == seller_id))).one()
@@ -136,7 +141,9 @@ async def _current_fingerprint(
 
 
 async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Return whether some draft would govern a card and give it another price than it has."""
+    """Return whether some enabled draft, if it were published, would change the price of a card
+    that it governs.
+    """
     drafts = [rule.id for rule in await rules_of(session, seller_id) if _is_draft(rule)]
     if not drafts:
         return False

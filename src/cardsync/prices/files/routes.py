@@ -76,15 +76,16 @@ async def price_updates(
         int | None, HeaderParameter(name="X-Quick-Add-Has", required=False, ge=1, le=2**62)
     ] = None,
 ) -> Response[bytes]:
-    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in
-    X-Price-Export-Empty-Reason, if none.
+    """Return the price changes as the marketplace's pricing CSV. Without changes, the CSV is
+    header-only, and X-Price-Export-Empty-Reason names the reasons.
 
-    While a rollback is ready or served, its file is the answer, whatever the account may push;
-    after it what quick-add has published, with a positive Add to Quantity, each row in one file.
+    While a rollback is ready or served, the answer is its file, even if the account may not push
+    prices. Otherwise published quick-add rows are served first, with a positive Add to Quantity,
+    each row in one file.
 
-    An agent that names its installation in X-Agent-Id gets a file of quick-add again, under the
-    same X-Quick-Add-File, until it is answered for or the agent sends that number as
-    X-Quick-Add-Has. One without a name gets it again for 30 minutes.
+    An agent that names its installation in X-Agent-Id gets a quick-add file again, with the same
+    X-Quick-Add-File, until the file is reported or the agent sends its number as X-Quick-Add-Has.
+    An agent without X-Agent-Id gets the file again for 30 minutes.
     """
     asker = Asker(storable(agent_id), quick_add_has)
     file = await served_file(database, caller, heavy, if_none_match, asker, clock.now())
