@@ -11,14 +11,18 @@ import sys
 from sqlalchemy.orm import Mapped
 
 from cardsync.access import declared_settings as declared
-from cardsync.access import setting_kinds as kinds
+from cardsync.platform.declared_fields import Field
 
 declared.SettingsOfAccount.wrapping = declared.setting(
-    kinds.choice(paper="Plain paper", foam="Soft foam"),
-    declared.Place("shop", "Wrapping", "What goes around a card."),
-    default="paper",
-    api="The stuff around a card",
-    feed="stuff around cards",
+    Field(
+        options={"paper": "Plain paper", "foam": "Soft foam"},
+        section="shop",
+        label="Wrapping",
+        hint="What goes around a card.",
+        api="The stuff around a card",
+        feed="stuff around cards",
+    ),
+    "paper",
 )
 declared.SettingsOfAccount.__annotations__["wrapping"] = Mapped[str]
 

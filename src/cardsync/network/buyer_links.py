@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from cardsync.access.setting_kinds import PRODUCT
+from cardsync.access.declared_settings import PRODUCT
 from cardsync.platform.settings import Settings
 
 WRAPPED = "{url}"

@@ -1,16 +1,16 @@
 """Declares each field of a thing once, as an attribute of a frozen dataclass. The field's bounds,
-its types in request and response bodies, and its texts in forms and sentences derive from the
-declaration. Pure.
+its types in request and response bodies, the reader of its texts, and its words in forms and
+sentences derive from the declaration. Pure.
 
-A declared attribute is `Annotated[int | None, Field(…)]`. In a text, `…` is the place of a value or
-an input.
+A declared attribute is `Annotated[int | None, Field(…)]`; a setting's column has its `Field`, too
+(`access/declared_settings.py`). In a text, `…` is the place of a value or an input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from types import UnionType
@@ -22,6 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from cardsync.platform.clock import read_moment, rfc3339
 from cardsync.platform.described import WORDS_OF_FIELDS, Dollars, Like
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import dollars, from_units, read_amount, to_units
 from cardsync.platform.read_json import ReadBy, given_fields
 
@@ -49,13 +50,17 @@ Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": 
 class Field:
     """A field's declaration.
 
-    A `money` field is in ten-thousandths of a dollar. `body` and `answer` are the types in request
-    and response bodies, if they do not follow from the attribute's type. `parts` are the names of
-    the two structs of an inner thing, and `api` is the field's description in openapi.json. `label`
-    names the form's input, `line` is the text around the input, `hint` follows it, and `section` is
-    its part of the form; a line also holds the inputs of the fields in `beside`. `says` is the
-    sentence about the field, and `uses` names the data that the field needs. A guard has no field
-    with `guard=False`.
+    `least` and `most` bound a number, or the characters of a text. A `money` field is in
+    ten-thousandths of a dollar. `body` and `answer` are the types in request and response bodies,
+    if they do not follow from the attribute's type. `parts` are the names of the two structs of an
+    inner thing, and `api` is the field's description in openapi.json.
+
+    A text of a form or a command must be what `takes` describes, or `read` converts it, or it is
+    one of `options`, each with its label. `label` names the form's `input`, `line` is the text
+    around the input, `hint` follows it, and `section` is its part of the form, where it can be the
+    `first`; a line also holds the inputs of the fields in `beside`. `says` is the sentence about
+    the field, `feed` its name in the activity feed, and `uses` names the data that the field needs.
+    A guard has no field with `guard=False`.
     """
 
     least: int | None = None
@@ -66,13 +71,19 @@ class Field:
     parts: tuple[str, str] = ("", "")
     json: str = ""
     api: str = ""
+    takes: str = ""
+    read: Callable[[str], Any] | None = None
+    options: Mapping[str, str] | None = None
     form: str = ""
+    input: str = "text"
     section: str = ""
+    first: bool = False
     label: str = ""
     line: str = ""
     beside: tuple[str, ...] = ()
     hint: str = ""
     says: str = ""
+    feed: str = ""
     uses: tuple[str, ...] = ()
     guard: bool = True
 
@@ -102,6 +113,11 @@ class Declared(NamedTuple):
     @property
     def is_percent(self) -> bool:
         return self.name.endswith("_bp")
+
+    @property
+    def input(self) -> str:
+        """Return the kind of the form's input: check, select, zone or text."""
+        return "select" if self.field.options else {bool: "check"}.get(self.type, self.field.input)
 
 
 def is_part(kind: Any) -> bool:
@@ -162,19 +178,23 @@ _THINGS: Final[dict[type, type]] = {}
 
 def body_struct(name: str, thing: type, *without: str) -> Any:
     """Return the struct of a request body that changes the thing; every field is optional."""
-    shapes = [
-        (each.name, _body(each) | UnsetType, UNSET)
-        for each in declared(thing)
-        if each.name not in without
-    ]
-    return _struct(name, thing, shapes)
+    return changed_struct(name, [one for one in declared(thing) if one.name not in without])
+
+
+def changed_struct(name: str, of: Sequence[Declared]) -> Any:
+    """Return the struct of a request body that changes these fields; every one is optional."""
+    return _struct(name, of, [(each.name, _body(each) | UnsetType, UNSET) for each in of])
 
 
 @cache
 def answer_struct(name: str, thing: type, *without: str) -> Any:
     """Return the struct of a response body that shows the thing."""
-    shapes = [(each.name, _answer(each)) for each in declared(thing) if each.name not in without]
-    return _struct(name, thing, shapes)
+    return shown_struct(name, [one for one in declared(thing) if one.name not in without])
+
+
+def shown_struct(name: str, of: Sequence[Declared]) -> Any:
+    """Return the struct of a response body that shows these fields."""
+    return _struct(name, of, [(each.name, _answer(each)) for each in of])
 
 
 @cache
@@ -183,12 +203,14 @@ def _body_part(name: str, thing: type) -> Any:
         (each.name, _body(each), *(() if each.default is MISSING else (each.default,)))
         for each in declared(thing)
     ]
-    _THINGS[struct := _struct(name, thing, shapes, forbid_unknown_fields=True)] = thing
+    _THINGS[struct := _struct(name, declared(thing), shapes, forbid_unknown_fields=True)] = thing
     return struct
 
 
-def _struct(name: str, thing: type, shapes: list[Any], **config: Any) -> type[msgspec.Struct]:
-    own = {each.name: each.field for each in declared(thing)}
+def _struct(
+    name: str, of: Sequence[Declared], shapes: list[Any], **config: Any
+) -> type[msgspec.Struct]:
+    own = {each.name: each.field for each in of}
     api = {name: one.api for name, one in own.items() if one.api}
     return msgspec.defstruct(
         name,
@@ -213,7 +235,9 @@ def _body_type(kind: Any, own: Field) -> Any:
     if get_origin(kind) is tuple and is_part(get_args(kind)[0]):
         inner: Any = _body_part(own.parts[0], get_args(kind)[0])
         return list[inner]
-    return {int: Whole, datetime: Time}.get(kind, kind)
+    if kind is int and own.takes:
+        return Annotated[int, msgspec.Meta(ge=own.least, le=own.most)]
+    return {int: Whole, datetime: Time, Decimal: str | int | float}.get(kind, kind)
 
 
 def _answer(each: Declared) -> Any:
@@ -227,7 +251,59 @@ def _answer_type(kind: Any, own: Field) -> Any:
     if get_origin(kind) is tuple:
         inner: Any = _answer_type(get_args(kind)[0], own)
         return list[inner]
-    return str if own.money or kind is datetime else kind
+    return str if own.money or kind in (datetime, Decimal) else kind
+
+
+def from_text(each: Declared, text: str) -> Any:
+    """Convert a typed text to the field's value. Raises ValueError with the accepted format."""
+    own = each.field
+    if each.nullable and not text:
+        return None
+    if own.read is not None:
+        return own.read(text)
+    if own.options and text not in own.options:
+        raise ValueError("one of " + ", ".join(own.options))
+    if each.type is int:
+        if (number := whole(text, own.most or 0, own.least or 0)) is None:
+            raise ValueError(own.takes)
+        return number
+    if own.most is not None and len(text.strip()) > own.most:
+        raise ValueError(f"no more than {own.most} characters")
+    value = _OF_TEXT.get(each.type, str.strip)(text)
+    return None if each.nullable and value == "" else value
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in ("true", "1", "yes", "on"):
+        return True
+    if text.lower() in ("false", "0", "no", "off"):
+        return False
+    raise ValueError("true or false")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as e:
+        raise ValueError("a moment like 2027-01-31T12:00:00Z, or nothing") from e
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        amount = read_amount(text)
+    except ValueError as e:
+        raise ValueError("an amount like 50.00") from e
+    if amount < 0:
+        raise ValueError("an amount like 50.00")
+    return amount
+
+
+_OF_TEXT: Final[Mapping[Any, Callable[[str], Any]]] = {
+    bool: _flag,
+    datetime: _moment,
+    Decimal: _dollars,
+}
 
 
 def values_of(body: msgspec.Struct) -> dict[str, Any]:

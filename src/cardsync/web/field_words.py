@@ -11,7 +11,7 @@ from cardsync.access.models import SETTINGS
 # Times by their form; those named `…_at` are so by their name.
 MOMENTS: Final = frozenset({"former_secret_until"})
 WORDS: Final[dict[str, str]] = {
-    **{name: setting.api for name, setting in SETTINGS.items() if setting.api},
+    **{name: setting.field.api for name, setting in SETTINGS.items() if setting.field.api},
     # Errors
     "error": "The fault in one sentence, for people",
     "code": "The fault in one word, for programs",

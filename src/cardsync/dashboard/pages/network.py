@@ -25,7 +25,7 @@ from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
 from cardsync.web.forms import Form, read_form
 from cardsync.web.request import provide_settings
 
-INPUTS: Final = inputs_of("network")
+INPUTS: Final = inputs_of("network", store_name="As buyers see it.")
 # The settings beyond the two switches.
 REASONS: Final = {
     "suspended": "your account is suspended",

@@ -16,6 +16,7 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.declared_fields import from_text
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators import installation, shops
@@ -66,7 +67,7 @@ async def change_seller(
     for name in shops.CHANGEABLE:
         if name in form:
             try:
-                values[name] = SETTINGS[name].read(form[name])
+                values[name] = from_text(SETTINGS[name], form[name])
             except ValueError as e:
                 raise errors.InvalidPayload(f"{name}: must be {e}") from e
     await shops.change_shop(session, caller, seller_id, values, clock.now())

@@ -50,7 +50,7 @@ TABS: Final = [
 
 @dataclass(frozen=True)
 class Input:
-    """A field of a section's form. `kind` is text, check, or an input's type."""
+    """A field of a section's form. `kind` is text, zone, check or select."""
 
     name: str
     label: str
@@ -60,14 +60,19 @@ class Input:
     group: str = ""
 
 
-def inputs_of(page: str) -> tuple[Input, ...]:
-    """Return the fields of a page's form, as the settings declare them."""
-    found = [(place, one) for one in SETTINGS.values() for place in one.places]
-    found.sort(key=lambda each: not each[0].first)
+def inputs_of(section: str, **also: str) -> tuple[Input, ...]:
+    """Return the inputs of a section's form, and further ones, each with its hint there."""
+    found = [one for one in SETTINGS.values() if one.field.section == section or one.name in also]
+    found.sort(key=lambda one: one.name in also or not one.field.first)
     return tuple(
-        Input(one.name, place.label, one.kind.input, place.hint, one.kind.options)
-        for place, one in found
-        if place.page == page
+        Input(
+            one.name,
+            one.field.label,
+            one.input,
+            also.get(one.name, one.field.hint),
+            tuple((one.field.options or {}).items()),
+        )
+        for one in found
     )
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from sqlalchemy import DateTime, MetaData, Numeric, text
+from datetime import datetime
+from decimal import Decimal
+from typing import ClassVar
+
+from sqlalchemy import DateTime, MetaData, Numeric, Text, text
 from sqlalchemy.orm import DeclarativeBase
+
+Moment = DateTime(timezone=True)
+Money = Numeric(12, 4)
+NOW = text("now()")
+FALSE = text("false")
+TRUE = text("true")
 
 
 class Base(DeclarativeBase):
+    type_annotation_map: ClassVar = {str: Text(), datetime: Moment, Decimal: Money}
     metadata = MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -16,12 +27,3 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-
-
-Moment = DateTime(timezone=True)
-NOW = text("now()")
-FALSE = text("false")
-TRUE = text("true")
-
-
-Money = Numeric(12, 4)

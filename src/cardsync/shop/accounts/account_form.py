@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS, Account
 from cardsync.platform import errors
+from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
 from cardsync.shop.accounts import account_settings, sellers
 from cardsync.shop.accounts.schemas import line_switches
@@ -52,7 +53,9 @@ class Unreadable(Exception):
 def as_texts(account: Account) -> dict[str, str]:
     """Return the settings and the product lines as the form shows them. Pure."""
     texts = {
-        name: _text(getattr(account, name)) for name, setting in SETTINGS.items() if setting.places
+        name: _text(getattr(account, name))
+        for name, setting in SETTINGS.items()
+        if setting.field.section
     }
     lines = line_switches(account)
     return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
@@ -112,7 +115,7 @@ def _read(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
         if name.startswith(LINE):
             continue
         try:
-            values[name] = SETTINGS[name].read(text)
+            values[name] = from_text(SETTINGS[name], text)
         except ValueError as e:
             problems[name] = f"Must be {e}."
     return values, problems

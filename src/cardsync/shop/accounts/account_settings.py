@@ -20,6 +20,7 @@ from cardsync.access.models import SETTINGS, Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
+from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
@@ -108,7 +109,7 @@ def _read(name: str, value: Any) -> Any:
     if setting is None or value is None:
         return value
     try:
-        return setting.read(str(value))
+        return from_text(setting, str(value))
     except ValueError as e:
         raise errors.InvalidPayload(f"{name}: must be {e}") from e
 

@@ -16,6 +16,7 @@ from cardsync.access import tokens
 from cardsync.access.models import SETTINGS, Account
 from cardsync.access.sessions import UNKNOWN
 from cardsync.catalog.product_lines import NAMES
+from cardsync.platform import declared_fields
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, ReadsFor, struct_of
 from cardsync.platform.money import usd
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     _Shown: TypeAlias = msgspec.Struct
     _Changed: TypeAlias = msgspec.Struct
 else:
-    _OWN = [setting for setting in SETTINGS.values() if setting.who == "owner"]
-    _Shown = msgspec.defstruct("_Shown", [(one.name, one.answer) for one in _OWN])
-    _Changed = msgspec.defstruct("_Changed", [(one.name, one.body, UNSET) for one in _OWN])
+    _OWN = [setting for setting in SETTINGS.values() if setting.field.api]
+    _Shown = declared_fields.shown_struct("_Shown", _OWN)
+    _Changed = declared_fields.changed_struct("_Changed", _OWN)
 
 
 class AccountSettings(_Shown):

@@ -24,6 +24,7 @@ from cardsync.catalog.product_lines import NAMES
 from cardsync.network import exposure
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database, enter_tenant
+from cardsync.platform.declared_fields import from_text
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.errors import CommandError
 from cardsync.platform.work.jobs import ORDERS, SALES, mark_due
@@ -73,7 +74,7 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
                 f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTINGS)}"
             )
         try:
-            values[key] = SETTINGS[key].read(value)
+            values[key] = from_text(SETTINGS[key], value)
         except ValueError as e:
             raise SellerError(f"{key} must be {e}, not {value!r}") from e
     return values

@@ -259,7 +259,7 @@ _OTHERS: Final[Mapping[str, str]] = {
 }
 _FIELDS: Final[Mapping[str, str]] = {
     "id": "number",
-    **{name: setting.feed for name, setting in SETTINGS.items() if setting.feed},
+    **{name: setting.field.feed for name, setting in SETTINGS.items() if setting.field.feed},
 }
 _VALUES: Final[Mapping[str, str]] = {
     "": "none",

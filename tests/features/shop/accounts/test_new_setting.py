@@ -52,5 +52,5 @@ def test_one_that_is_new_is_in_every_door(owner_url, settings):
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_names_no_setting(door):
     words = set(re.findall(r"\b[a-z_]+\b", (SOURCE / door).read_text()))
-    own = {name for name, setting in SETTINGS.items() if setting.who == "owner"}
+    own = {name for name, setting in SETTINGS.items() if setting.field.api}
     assert not words & own
