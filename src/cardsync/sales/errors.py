@@ -1,4 +1,4 @@
-"""The refusals of this district."""
+"""API errors of orders and pulls."""
 
 from __future__ import annotations
 

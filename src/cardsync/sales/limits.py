@@ -1,4 +1,4 @@
-"""The numbers that bound what this district takes and shows."""
+"""Limits of uploads, requests and lists about sales."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ PULL_SESSIONS_SHOWN = 10
 SETTLED_CARDS_SHOWN = 100
 PULL_STATUSES = 100
 
-# Phones that pull: links and marks of a session, marks of a request, open streams of a seller on a
-# process. Each link has its own share, so that a leaked one leaves room for the others: a base
-# number of marks, and more for each copy that it shows. The desk's pages have streams of their own.
+# Limits of pulling on phones: links and marks per pull session, marks per request, and open event
+# streams per seller and process. Each link has its own maximum, so that a leaked link cannot use up
+# the session's marks: `PULL_LINK_MARKS`, plus `PULL_LINK_MARKS_A_COPY` for each copy that the link
+# shows, up to `PULL_LINK_MARKS_MOST`. Members' pages have a separate maximum of streams.
 PULL_LINKS = 200
 PULL_MARKS = 50_000
 PULL_LINK_MARKS = 500
@@ -35,7 +36,7 @@ PULL_QUANTITY = 10_000
 SALES_SUMMARY_DAYS = 3_660
 SALES_ITEMS_DAYS = 366
 SALES_CARDS = 20
-# A file of lots or of payments, the lots of a page, and the differences of fees that are listed.
+# Limits of lots: rows per file of lots or payments, lots per request, and rows of each report.
 LOT_ROWS = 20_000
 LOTS_AT_ONCE = 200
 SOLD_WITHOUT_COST = 200

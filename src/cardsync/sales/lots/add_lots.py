@@ -31,8 +31,9 @@ _ADD: Final = """
 
 
 class NewLot(NamedTuple):
-    """Copies of one card. A cost of None is unknown, and 0 is a gift. `source_id` is the offer's or
-    the file's id, `rule_id` that of the buy rule whose price was paid.
+    """Copies of one card that were bought together. `cost` is per copy: None is unknown, 0 is a
+    gift. `source_id` is the id of the offer or file, `rule_id` that of the buy rule that set the
+    cost.
     """
 
     marketplace_id: int
@@ -45,9 +46,9 @@ class NewLot(NamedTuple):
 
 
 async def add_lots(session: AsyncSession, caller: Caller, lots: Sequence[NewLot]) -> list[int]:
-    """Add lots in the caller's transaction, and return their ids in the order given. Costs are
-    rounded half-up to cents. A sold item that waits for copies takes from them with the next
-    refresh of the figure `lots`.
+    """Add lots in the caller's transaction, and return their ids in the order of `lots`. Costs are
+    rounded half-up to cents. The next refresh of the figure `lots` assigns the new copies to sold
+    items that lack copies.
     """
     if not lots:
         return []

@@ -1,4 +1,4 @@
-"""The command `cardsync lots`: it sends the cost of cards to a server, and prints the result."""
+"""The command `cardsync lots` uploads card costs or a payments report and prints the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN: Final = 20
 @of_a_file
 @click.option("--payments", is_flag=True, help="The file is a payments report, with fees by order.")
 def lots(file: Path, server: str, payments: bool) -> Result:
-    """Bring a CSV of what cards cost, or a payments report, to a server.
+    """Upload a CSV of card costs, or a payments report, to a server.
 
     Example: cardsync lots costs.csv
     """
@@ -32,7 +32,7 @@ def lots(file: Path, server: str, payments: bool) -> Result:
         lines, encoding = lines_of(data)
     except NotATable as e:
         raise errors.CommandError(f"{file}: {e}") from None
-    # The server knows a file that was here before by its text.
+    # The server recognizes a repeated file by its text, so UTF-8 text is sent unchanged.
     csv = data.decode("utf-8-sig") if encoding == "utf-8" else "\n".join(lines)
     path = "/api/buying/payments" if payments else "/api/buying/lots/file"
     with asking(server) as http:

@@ -1,8 +1,7 @@
 """Stores each order's fees from the payments report, and compares them with the expected fees: by
 month, and order by order where they differ by more than two cents.
 
-Orders that were refunded in part are left out: the report does not name the fees that were
-returned.
+Partly refunded orders are not compared, because the report does not name the returned fees.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ async def add_payments(
     payments: Payments,
     now: datetime,
 ) -> PaymentsAdded:
-    """Keep the fees of a payments report; the newest report of an order holds. Raises
+    """Store the fees of a payments report; they replace the earlier fees of its orders. Raises
     OwnerRequired.
     """
     caller.must_be_owner()
@@ -92,7 +91,9 @@ async def add_payments(
 
 
 async def audit(reading: Reading, caller: Caller, first: date, last: date) -> FeeAudit:
-    """Compare the orders of some days. Raises OwnerRequired, InvalidPayload."""
+    """Compare the reported and expected fees of the orders from `first` to `last`. Raises
+    OwnerRequired, InvalidPayload.
+    """
     values = span_values(caller, first, last, AUDIT_DAYS) | await profit.settings(reading, caller)
     values["most"] = FEE_DIFFERENCES
     statements = [_MONTHS, _DIFFERENCES, _REPORTED]
@@ -125,7 +126,7 @@ def _difference(
 
 
 def claim_of(differences: Sequence[FeeDifference]) -> str:
-    """Return a text about the orders that were charged too much. Pure."""
+    """Return a text that lists the overcharged orders; empty if there are none. Pure."""
     over = [one for one in differences if Decimal(one.difference) > 0]
     if not over:
         return ""

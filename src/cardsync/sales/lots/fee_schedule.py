@@ -1,8 +1,8 @@
 """Computes a seller's net of a price, and the marketplace's fees of an order, by fee level and
 date. Pure and exact.
 
-Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is
-ever rounded.
+Prices are integers in ten-thousandths of a dollar (units). Nets are integers in ten-thousandths of
+a unit, so that percentages in basis points are never rounded.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MARKETPLACE_ZONE: Final = ZoneInfo("America/New_York")
 
 @dataclass(frozen=True, slots=True)
 class DirectFees:
-    """The fees of Direct cards: the marketplace takes a share of a price under `below`, and from
-    `below` on a fixed amount per card and the percentages of every sale.
+    """The fees of Direct cards. Of a price under `below`, the marketplace takes only `share_bp`. Of
+    a price from `below` up, it takes `a_card` per card, commission and processing.
     """
 
     below: int
@@ -34,9 +34,9 @@ class DirectFees:
 
 @dataclass(frozen=True, slots=True)
 class FeeSchedule:
-    """The fees that hold from one day on.
+    """The marketplace's fees from the date `since` on.
 
-    `commission_most` is the most that the commission takes of one product.
+    `commission_most` is the highest commission on one product.
     """
 
     since: date
@@ -69,9 +69,7 @@ SCHEDULES: Final = (
 
 
 def schedule_at(moment: datetime) -> FeeSchedule:
-    """Return the newest schedule that holds at `moment`; a moment before the first gets the
-    first.
-    """
+    """Return the schedule in effect at `moment`; before the first schedule, the first."""
     day = moment.astimezone(MARKETPLACE_ZONE).date()
     return next(
         (schedule for schedule in reversed(SCHEDULES) if schedule.since <= day), SCHEDULES[0]
@@ -85,7 +83,7 @@ def net(
     *,
     direct: bool,
 ) -> int:
-    """Return the rest of a price without shipping after the fees, times 10,000."""
+    """Return a price without shipping, less its fees, in ten-thousandths of a unit."""
     kept = min(price * schedule.commission_bp[level], schedule.commission_most * WHOLE_BP)
     kept += price * schedule.processing_bp[level]
     if not direct or schedule.direct is None:
@@ -96,8 +94,8 @@ def net(
 
 
 def gap(schedule: FeeSchedule, level: FeeLevel) -> tuple[int, int] | None:
-    """Return the range of a Direct card's prices, its end excluded, that net less than the last
-    price of the lower tier.
+    """Return the range of Direct prices, its end excluded, that net less than the highest price
+    under `direct.below`.
     """
     if schedule.direct is None:
         return None
@@ -124,8 +122,9 @@ def expected_fees(
     shipping: Decimal,
     refunded: Decimal,
 ) -> Expected:
-    """Return the fees of an order of `lines` (amount and copies); refunded amounts have no fees,
-    nor has an order that was refunded in full. The SQL of `line_profit.py` agrees with it.
+    """Return the expected fees of an order with `lines` of amount and copies. Refunded amounts bear
+    no percentages, and a fully refunded order bears no fees. The SQL of `line_profit.py` computes
+    the same fees.
     """
     schedule = schedule_on(ordered)
     products = sum((amount for amount, _ in lines), Decimal(0))
@@ -146,13 +145,15 @@ def part(bp: int) -> Decimal:
 
 
 def schedule_on(day: date | None) -> FeeSchedule:
-    """Return the newest schedule that holds on a day of the marketplace."""
+    """Return the schedule in effect on a day in the marketplace's time zone; for None, the newest
+    schedule.
+    """
     held = (one for one in reversed(SCHEDULES) if day is None or one.since <= day)
     return next(held, SCHEDULES[0])
 
 
 def rule_of(schedule: FeeSchedule, level: FeeLevel) -> str:
-    """Return the schedule's rule as a seller reads it."""
+    """Return a sentence for sellers about the schedule's percentages and amounts."""
     return (
         f"{percent(schedule.commission_bp[level])} of items and shipping,"
         f" at most ${dollars(schedule.commission_most)} a product,"

@@ -1,4 +1,4 @@
-"""Checks a person's entries about lots: costs, and days that are not in the future. Pure."""
+"""Checks the costs and days of lots that a person enters. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Given = tuple[int, int, Decimal | None, date | None]
 
 
 def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[NewLot]:
-    """Raises InvalidPayload, which says which lot it is."""
+    """Return the entered lots as new lots. Raises InvalidPayload with the index of the wrong lot."""
     today = caller.today(now)
     return [
         NewLot(
@@ -30,7 +30,7 @@ def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[New
 
 
 def changed_fields(caller: Caller, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Raises InvalidPayload."""
+    """Return the changes of a lot, with checked cost and day. Raises InvalidPayload."""
     changes = dict(given)
     if "cost" in changes:
         changes["cost"] = _cost("cost", changes["cost"])

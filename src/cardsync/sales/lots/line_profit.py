@@ -1,15 +1,15 @@
-"""The SQL for the profit of each line of some orders: its share of the buyer's payment, less
-refund, fees, postage and supplies, less the cost of its copies. Pure: constants and their
-formatting.
+"""SQL for the profit of order lines. A line's profit is its share of the buyer's payment, refund,
+fees, postage and supplies, less the cost of its copies. Pure: constants and their formatting.
 
-A line's share is that of its price in its order. Prices from the history may add up to another
-amount than the buyer paid: then all lines of the order are scaled to it. Shares are whole cents,
-and those of an order's lines add up to the order's. Fees are taken from the payments report; else
-by the month's share of fees in its report; else from the schedule (`fee_schedule.expected_fees`) as
-an estimate. A line counts with as many of its copies as have a known cost; one without a price
-counts with none, and so does an order whose items are not known, which is one line without an item.
-Copies that are back in stock are none of its copies; a line whose order was refunded in full has
-none, and cost its postage.
+- A line's share of an order's amounts is proportional to the line's price. If the prices of an
+  order do not add up to the buyer's payment, they are scaled to it.
+- Shares are whole cents, and the shares of an order's lines add up to the order's amount.
+- Fees are those of the payments report; else the month's fee rate of the sales report times the
+  order's total; else an estimate from the fee schedule (`fee_schedule.expected_fees`).
+- Only copies with a known cost count. A line without a price counts no copies. An order without
+  items is one line without an item, and counts no copies.
+- Copies back in stock are not copies of the line. A line of a fully refunded order has no copies,
+  and its profit is its negative postage.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTINGS: Final = """
 
 
 def _dated(value: Callable[[FeeSchedule], object]) -> str:
-    """The value of the schedule that holds on the order's date."""
+    """Return SQL for a value of the schedule in effect on the order's date."""
     found = [(one.since, value(one)) for one in SCHEDULES]
     while len(found) > 1 and found[-1][1] == found[-2][1]:
         found.pop()
@@ -59,10 +59,10 @@ _COMMISSION: Final = _by_level("commission_bp")
 _PROCESSING: Final = _by_level("processing_bp")
 _MOST: Final = _dated(lambda one: _dollars(one.commission_most))
 _A_SALE: Final = _dated(lambda one: _dollars(one.a_sale))
-# The share of the sales that the marketplace kept, by the report `r` of the month.
+# The fees as a share of gross sales, in the month's sales report `r`.
 RATE: Final = "((r.total_fees - coalesce(r.refunded_fees, 0)) / nullif(r.gross_sales, 0))"
 IN_FULL: Final = "(orders.refund_amt >= orders.total_amt) IS TRUE"
-# `on` narrows the orders; each line is an item of one of them.
+# One row for each item of the orders that match the condition `on`.
 _LINES: Final = queries_of(__package__)["lines"].format(
     day=DAY,
     pieces=PIECES,
@@ -92,7 +92,7 @@ _SHARES: Final = f"""
 
 
 def _share(whole: str) -> str:
-    """The line's share of an order's amount, so that all shares add up to it."""
+    """Return SQL for the line's share of an order's amount. An order's shares add up exactly."""
     return f"(round(({whole}) * ends, 2) - round(({whole}) * begins, 2))"
 
 
@@ -117,7 +117,7 @@ _COSTED: Final = f"""
             WHERE x.seller_id = :seller AND x.item_id = s.item_id AND x.cost IS NOT NULL
            ) u ON true
 """
-# Only copies with a known cost are counted; profit is their proceeds less that cost.
+# `part` is the fraction of the line's copies that have a known cost.
 _COUNTED: Final = """
     SELECT c.*, round(received * part, 2) AS counted_received,
       round(fees * part, 2) AS counted_fees,
@@ -143,20 +143,20 @@ SUMMED: Final = ", ".join(
 
 
 def lines_of(on: str) -> str:
-    """Return the query of the lines with their profit, of the orders that `on` leaves."""
+    """Return a query for the lines, with their profit, of the orders that match `on`."""
     wholes = _WHOLES.format(lines=_LINES.format(on=on))
     costed = _COSTED.format(shares=_SHARES.format(wholes=wholes))
     return _PROFIT.format(counted=_COUNTED.format(costed=costed))
 
 
-# The `rule_id` of a line that no rule priced, and of one whose card or price is unknown.
+# The `rule_id` of a line that no rule priced, and of a line whose card or price is unknown.
 NO_RULE: Final = 0
 UNKNOWN_RULE: Final = -1
 
 
 def priced(lines: str) -> str:
-    """Return the query of lines with the pricing rule that set the price at which each was sold:
-    that of the card's newest change to this price before the sale.
+    """Return a query that adds `rule_id` to the query `lines`: the pricing rule of the card's
+    newest change to the sold price before the sale.
     """
     return f"""
         SELECT line.*, CASE WHEN i.unit_price IS NULL OR c.id IS NULL THEN {UNKNOWN_RULE}
@@ -176,7 +176,7 @@ def priced(lines: str) -> str:
 
 
 def of_orders(on: str) -> str:
-    """Return the query of the fees that the schedule expects of each of these orders."""
+    """Return a query for the reported and expected fees of each order that matches `on`."""
     wholes = _WHOLES.format(lines=_LINES.format(on=on))
     return f"""
         SELECT DISTINCT order_id, ordered, day, reported, of_month, expected, products, shipping,

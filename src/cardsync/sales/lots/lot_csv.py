@@ -1,5 +1,5 @@
-"""Reads a file of lots, a CSV with a header. A row that can't be read is told with its line, field
-and reason. Pure.
+"""Reads lots from a CSV with a header, and lists each unreadable row with its line, field and
+reason. Pure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RejectedLotRow(msgspec.Struct):
 
 
 class LotRows(NamedTuple):
-    """`read_as` is the file's form, where it is not the usual one."""
+    """The rows of a file. `read_as` describes the file's format if it is unusual."""
 
     lots: list[NewLot]
     rejected: list[RejectedLotRow]
@@ -61,8 +61,8 @@ class _Unreadable(Exception):
 
 
 def read_lots(body: bytes, today: date) -> LotRows:
-    """Read a file; a row without a day was bought today. Raises InvalidPayload for a file without
-    the columns, or with too many rows.
+    """Read a file of lots. A row without a day gets `today`. Raises InvalidPayload for a file with
+    missing columns or too many rows.
     """
     table = table_of(body, _CSV)
     if missing := _CSV.missing(table.header):
@@ -85,8 +85,8 @@ def read_lots(body: bytes, today: date) -> LotRows:
 
 
 def table_of(body: bytes, columns: CsvColumns) -> Table:
-    """Return the table whose header has the needed columns. Raises InvalidPayload for a file of
-    another kind.
+    """Return the table of a file. Raises InvalidPayload for a file that is no table, or whose
+    header is that of another known kind of file.
     """
     try:
         table = columns.table(body)
@@ -100,7 +100,7 @@ def table_of(body: bytes, columns: CsvColumns) -> Table:
 
 
 def as_read(table: Table) -> str:
-    """Return the addition to a sentence about a table's header for a table in an unusual form."""
+    """Return the end of an error message, which names the table's format if it is unusual."""
     said = table.form.said()
     return f" (read as {said})" if said else ""
 

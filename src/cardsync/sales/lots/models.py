@@ -1,5 +1,5 @@
-"""Tables of the cost and the profit of cards (all tenant): `lot` with `lot_file` and `lot_use`, the
-kept `card_cost` with `lot_stale`, `order_payment`, and the kept `profit_sum`.
+"""Tenant tables for the cost and profit of cards: `lot`, `lot_file`, `lot_use`, `lot_stale`,
+`order_payment`, and the derived `card_cost` and `profit_sum`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Cost = Numeric(12, 2)
 
 
 class LotFile(Base):
-    """A file whose rows became lots; the same bytes again are the same file."""
+    """A file whose rows became lots. `sha256` identifies a repeated file."""
 
     __tablename__ = "lot_file"
     __table_args__ = (Index("uq_lot_file_sha256", "seller_id", "sha256", unique=True),)
@@ -40,9 +40,9 @@ class LotFile(Base):
 
 
 class Lot(Base):
-    """Copies of a card that were bought together. A cost of null is unknown.
+    """Copies of a card that were bought together. `cost` is per copy; null is unknown.
 
-    `source_id` is the offer's or the file's id; `rule_id` is the buy rule that paid the price.
+    `source_id` is the id of the offer or file; `rule_id` is the buy rule that set the cost.
     """
 
     __tablename__ = "lot"
@@ -73,11 +73,11 @@ class Lot(Base):
 
 
 class LotUse(Base):
-    """Copies of an order's item that were taken from a lot, and those of them that came back with
-    a refund. `cost` is of each copy, by the seller's costing; null is unknown.
+    """The copies that an order item took from a lot, and the copies that it gave back after a
+    cancellation, refund or return. `cost` is per copy, by the seller's costing; null is unknown.
 
-    The rows are kept from lots and items, and no lot goes while they are refreshed: a foreign key
-    would check each of a million of them again.
+    The table has no foreign key to `lot`, which would check each of a million derived rows again:
+    a refresh locks the lots against removal.
     """
 
     __tablename__ = "lot_use"
@@ -95,8 +95,8 @@ class LotUse(Base):
 
 
 class CardCost(Base):
-    """Figures of each card with copies in lots: the copies, those with a known cost, their average
-    cost, and the date of the oldest lot.
+    """Sums of each card's remaining copies in lots: all copies, the copies with a known cost, their
+    average cost, and the date of the oldest lot.
     """
 
     __tablename__ = "card_cost"
@@ -109,8 +109,8 @@ class CardCost(Base):
 
 
 class LotStale(Base):
-    """A card whose uses and cost are out of date. Rows are only added and removed, so writers do
-    not wait for each other.
+    """A card whose `lot_use` rows and cost are outdated. Rows are never updated, so writers do not
+    wait for each other.
     """
 
     __tablename__ = "lot_stale"
@@ -120,7 +120,7 @@ class LotStale(Base):
 
 
 class OrderPayment(Base):
-    """The fees that the marketplace took of an order, by its payments report."""
+    """The fees of an order, from the marketplace's payments report."""
 
     __tablename__ = "order_payment"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -132,10 +132,11 @@ class OrderPayment(Base):
 
 
 class ProfitSum(Base):
-    """The parts of the profit of a day, game and pricing rule, as `SalesGame` has its sales.
-    `costed` pieces have a known cost; `cost`, the counted amounts and `profit` are theirs alone.
-    `bare` orders have no items, and `estimated` is the part of the fees that no report has yet.
-    `rule_id` is 0 where no rule set the price, and -1 where that is not known.
+    """Sums of the profit of a day, game and pricing rule; `SalesGame` has the sums of sales.
+    `costed` counts the copies with a known cost; `cost`, the `counted_` amounts and `profit` are
+    sums over these copies only. `bare` counts orders without items. `estimated` is the part of the
+    fees that no report contains yet. `rule_id` is 0 if no rule set the price, and -1 if the rule is
+    unknown.
     """
 
     __tablename__ = "profit_sum"

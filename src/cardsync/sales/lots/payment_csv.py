@@ -1,8 +1,8 @@
-"""Reads the marketplace's payments report: the fees that it took of each order. Pure.
+"""Reads the fees of each order from the marketplace's payments report. Pure.
 
-The fees are one column, or several that are added, and rows of one order are added, each with its
-sign; the sign of the sum does not matter. A fee that is not known would be missing in the sum, so a
-file that has one is refused. A later report replaces all rows of the orders it names.
+Fees are in one column, or in several columns that are added. Rows of one order are added with their
+signs; the sign of the sum is dropped. A file with an unknown fee column is rejected, because the
+sum would lack that fee. A later report replaces the stored fees of its orders.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _CSV: Final = CsvColumns(
     needed=("order", "fees"),
 )
 _SUMS: Final = ("fees", "total fees", "fee amount")
-# The names of a fee's column, and the sentence for a cell that has no amount.
+# `_A_FEE` matches the names of fee columns. `_NO_FEE` excludes names such as Fee Rate or Net Amount
+# after Fees, whose cells are no fees.
 _A_FEE: Final = re.compile(r"\b(fees?|commissions?|processing|surcharges?|charges?)\b")
 _NO_FEE: Final = re.compile(
     r"%|\b(rate|percent\w*|bp|level|type|date|code|name|id|status|currency"
@@ -50,7 +51,7 @@ class Paid(NamedTuple):
 
 
 class Payments(NamedTuple):
-    """`read_as` is the file's form, where it is not the usual one."""
+    """The orders of a payments report. `read_as` describes the file's format if it is unusual."""
 
     paid: list[Paid]
     rejected: list[RejectedLotRow]
@@ -58,7 +59,9 @@ class Payments(NamedTuple):
 
 
 def read_payments(body: bytes) -> Payments:
-    """Raises InvalidPayload for a file without the columns, or with too many rows."""
+    """Read a payments report. Raises InvalidPayload for a file with missing columns or too many
+    rows.
+    """
     table = table_of(body, _CSV)
     names = list(map(column_name, table.header))
     order, day, amount = map(_CSV.places(table.header, best=True).get, ("order", "day", "amount"))
@@ -93,8 +96,8 @@ def read_payments(body: bytes) -> Payments:
 
 
 def _each_fee(header: Sequence[str]) -> list[int]:
-    """Return the columns of the fees that make the sum. Raises InvalidPayload for one that is not
-    known.
+    """Return the indexes of the fee columns to add. Raises InvalidPayload for an unknown fee
+    column.
     """
     names = [re.sub(r"[\s_-]+", " ", cell.strip().casefold()) for cell in header]
     found = [at for at, name in enumerate(names) if name in _FEES]

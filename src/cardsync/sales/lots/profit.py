@@ -1,5 +1,5 @@
-"""Reads the profit of sales: over some days by period, game or rule, of an order, of a card and of
-a customer's orders.
+"""Reads profit: of a range of days by period, game or rule, of an order, of a card, and of a
+customer's orders.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OF_CARD: Final = f"""
 """
 _THESE: Final = "AND orders.id = ANY (CAST(:orders AS bigint[]))"
 _OF_ORDERS: Final = f"SELECT {SUMMED} FROM ({lines_of(_THESE)}) line HAVING count(*) > 0"
-# The sold cards of some days of which copies have no cost, those that brought most first.
+# The sold cards with copies of unknown cost, sorted by the amount received for these copies.
 _WITHOUT_COST: Final = f"""
     WITH missing AS (
         SELECT sku_id, sum(pieces - costed) AS copies, sum(received - counted_received) AS received,
@@ -53,7 +53,8 @@ _WITHOUT_COST: Final = f"""
       FROM missing m JOIN order_item i ON i.seller_id = :seller AND i.id = m.item_id
      ORDER BY m.received DESC, m.sku_id
 """
-# The lines that took from lots which a buy rule paid; a line counts with the rule's own copies.
+# For each buy rule: the copies bought, and the profit of the order lines that took copies from
+# these lots. A line counts for a rule in proportion to the copies from the rule's lots.
 _OF_RULES: Final = f"""
     WITH bought AS (
         SELECT rule_id, sum(quantity) AS bought, coalesce(sum(cost * quantity), 0) AS paid
@@ -99,7 +100,9 @@ async def profit(
     last: date,
     by: ProfitBy = "day",
 ) -> ProfitSummary:
-    """Return the profit of some days with its total. Raises OwnerRequired, InvalidPayload."""
+    """Return the profit from `first` to `last`, grouped by `by`, and its total. Raises
+    OwnerRequired, InvalidPayload.
+    """
     values = span_values(caller, first, last, SALES_SUMMARY_DAYS)
     values |= await settings(reading, caller)
     if by == "rule":
@@ -110,7 +113,7 @@ async def profit(
     if by == "pricing_rule":
         ids = {"rules": [key for key, _ in sums if key > NO_RULE]}
         names = dict([*map(tuple, await reading.rows(_NAMES, values | ids))])
-        # Rules first, then no rule, then unknown.
+        # The order is: rules, then no rule, then an unknown rule.
         sums.sort(key=lambda one: min(one[0], NO_RULE + 1), reverse=True)
     rows = [_row(by, key, profit_of(*one), names) for key, one in sums]
     whole = profit_of(*total([one for _, one in sums])) if sums else None
@@ -122,7 +125,9 @@ async def sums_by(
     by: Key,
     values: Mapping[str, Any],
 ) -> list[tuple[Any, ...]]:
-    """Return the sums of each day, game or rule of the span, with the days that are out of date."""
+    """Return the sums of each day, game or rule: stored sums of current days, and computed sums of
+    outdated days.
+    """
     kept, days = await reading.together([KEPT.format(by=by), LIVE_DAYS], values)
     counted = []
     if days:
@@ -159,7 +164,7 @@ def _rule(
 async def without_cost(
     reading: Reading, caller: Caller, first: date, last: date
 ) -> list[CardWithoutCost]:
-    """Return the cards that sold on some days and of which copies have no cost. Raises
+    """Return the cards with copies of unknown cost that were sold from `first` to `last`. Raises
     OwnerRequired, InvalidPayload.
     """
     values = span_values(caller, first, last, SALES_ITEMS_DAYS)
@@ -190,7 +195,7 @@ async def of_card(reading: Reading, caller: Caller, marketplace_id: int) -> Prof
 
 
 async def of_orders(reading: Reading, caller: Caller, orders: Sequence[int]) -> Profit | None:
-    """Return the profit of some orders together. Raises OwnerRequired."""
+    """Return the total profit of `orders`; None if none of them is sold. Raises OwnerRequired."""
     caller.must_see_revenue()
     found = await reading.rows(_OF_ORDERS, await _values(reading, caller, orders=list(orders)))
     return profit_of(*found[0]) if found else None
@@ -201,7 +206,7 @@ async def _values(reading: Reading, caller: Caller, **named: Any) -> dict[str, A
 
 
 async def settings(reading: Reading, caller: Caller) -> dict[str, Any]:
-    """Return the settings of the account that the profit counts with."""
+    """Return the account's settings that affect profit."""
     [row] = await reading.rows(SETTINGS, {"seller": caller.seller_id})
     names = ("zone", "fee_level", "letter_postage", "parcel_postage", "supplies", "costing")
     return dict(zip(names, row, strict=True))

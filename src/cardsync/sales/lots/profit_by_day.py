@@ -1,5 +1,6 @@
-"""Keeps sums of profit by day of orders, game and pricing rule, together with the sums of sales
-(`platform/derived/sales_by_day.py`): the same days are stale, and a reader counts these itself.
+"""Stores sums of profit for each day of orders, game and pricing rule, in the same transaction as
+the sums of sales (`platform/derived/sales_by_day.py`). Both share the marks of outdated days, which
+a reader computes itself.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _ALL: Final = """
     SELECT CAST(:seller AS bigint), k.ordered
       FROM (SELECT ordered FROM sales_kept WHERE seller_id = :seller) k
 """
-# By day, game or pricing rule: `{by}` is one of the three.
+# `{by}` is `day`, `game` or `rule_id`.
 KEPT: Final = f"""
     WITH {SPLIT}
     SELECT p.{{by}}, {SUMMED}
       FROM kept JOIN profit_sum p ON p.seller_id = :seller AND p.ordered = kept.ordered
      WHERE p.day BETWEEN :first AND :last GROUP BY 1
 """
-# The days that a reader counts by itself; usually few or none.
+# The outdated days, which a reader computes itself; usually few or none.
 LIVE_DAYS: Final = f"""
     WITH {SPLIT}
     SELECT days.ordered FROM days
@@ -49,7 +50,7 @@ _LIVE: Final = lines_of("AND orders.order_date = ANY (CAST(:live AS date[]))")
 
 
 def live(by: str) -> str:
-    """Return the query of the days that a reader counts by itself."""
+    """Return the query that computes the sums of outdated days."""
     lines = priced(_LIVE) if by == "rule_id" else _LIVE
     return f"""
         SELECT {by}, {SUMMED} FROM ({lines}) line
@@ -58,7 +59,7 @@ def live(by: str) -> str:
 
 
 async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    """Keep the profit of these days, in the transaction that keeps their sales."""
+    """Store the profit of `days`, in the transaction that stores their sales."""
     if not days:
         return
     values = await settings_of_shop(session, seller_id) | {"days": list(days)}
@@ -67,7 +68,9 @@ async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date
 
 
 async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, Any]:
-    """Return the values that a query of lines names: the seller, its zone, fees and postage."""
+    """Return the parameters of a query of lines: the seller, its time zone, fee level and
+    postage.
+    """
     account = (await session.execute(text(SETTINGS), {"seller": seller_id})).one()
     return {"seller": seller_id, **account._mapping}
 

@@ -50,7 +50,7 @@ async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) ->
 
 
 async def lots_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
-    """Return every lot as a file, the newest first, part by part. Raises OwnerRequired."""
+    """Return all lots as a CSV in parts, the newest lot first. Raises OwnerRequired."""
     caller.must_see_revenue()
     return await streamed(heavy, caller, _TABLE, part_of_lots)
 
@@ -58,7 +58,7 @@ async def lots_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
 async def part_of_lots(
     database: Database, caller: Caller, settings: Settings, now: datetime, after: int
 ) -> Part:
-    """Return the lots before one."""
+    """Return the CSV part with the lots older than the lot `after`."""
     async with database.tenant(caller.seller_id) as session:
         page = await lots(session, caller, None, after or None, PART)
     return Part(await lines_of(_TABLE, page.lots), page.after)

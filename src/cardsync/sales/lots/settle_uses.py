@@ -1,10 +1,9 @@
-"""Settles the cards that are out of date: sold items take copies from lots, the oldest lot first,
-cancelled and refunded ones give theirs back, as do copies that are in stock again, and the cost of
-each card is kept.
+"""Updates `lot_use` and `card_cost` of outdated cards. Sold items take copies from lots, the oldest
+lot first. Cancelled, refunded and restocked copies return to their lots.
 
-A sale takes from lots that were bought by its day, and keeps the taken copies. All of it is windows
-over the cards' lots and items: a running balance finds the copies that no lot had for a sale, and
-the copies that are left are counted through on both sides.
+A sale takes copies only from lots that were bought on or before its day, and later refreshes do not
+reassign them. The SQL uses window functions over the cards' lots and items: a running balance finds
+the sold copies that no lot could supply, and running sums match the other copies with lots.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh, 
 from cardsync.platform.derived.sales_by_day import DAY, mark_changed
 
 CARDS_AT_ONCE: Final = 50_000
-# Up to this number of cards, lots and items are looked up card by card; for more, all are read
-# once.
+# Up to this many cards, PostgreSQL may look up lots and items card by card; for more cards, hash
+# joins read all lots and items once.
 LOOKED_UP: Final = 2_000
 
 _STALE: Final = """
@@ -39,21 +38,23 @@ WANTED: Final = """
          ELSE greatest(0, coalesce(i.quantity, 1) - i.restocked) END
 """
 SOLD_ON: Final = f"coalesce({DAY}, CAST(orders.created_at AS date))"
-# The items of these cards: the copies that each needs and has, and the day on which it was sold.
+# The order items of the outdated cards, each with its day of sale, the copies that it needs
+# (`wanted`), and the copies that it took from lots (`has`).
 _ITEMS: Final = queries_of(__package__)["items"].format(sold_on=SOLD_ON, wanted=WANTED)
 _CHANGED: Final = """
     CREATE TEMP TABLE settled (item_id bigint, lot_id bigint, copies integer) ON COMMIT DROP
 """
-# An item that wants less keeps the copies of the lots that it took first.
+# An item that needs fewer copies keeps the copies from its oldest lots.
 _GIVE_BACK: Final = queries_of(__package__)["give_back_uses"]
-# Only the lots of cards whose sales wait for copies.
+# The lots with remaining copies, of the cards with items that need more copies.
 STOCK: Final = """
     SELECT l.id, l.marketplace_id AS card, l.bought_on AS day, l.cost, l.remaining AS copies
       FROM (SELECT DISTINCT card FROM settling_item WHERE wanted > has) s
       JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
      WHERE l.remaining > 0
 """
-# A day's lots come before its sales. Where the balance falls to a new low, no lot had the copies.
+# Within a day, lots precede sales. A new negative minimum of a card's balance means that no lot
+# could supply these copies.
 TAKES: Final = queries_of(__package__)["takes"]
 TAKEN: Final = """
     SELECT d.id AS item_id, p.id AS lot_id, p.cost,
@@ -61,10 +62,11 @@ TAKEN: Final = """
       FROM demand d JOIN supply p ON p.card = d.card
        AND d.until - d.copies < p.until AND p.until - p.copies < d.until
 """
-# An item may come back to a lot that it gave copies back to.
+# The statement updates an existing row if an item takes copies again from the same lot.
 _TAKE: Final = queries_of(__package__)["take"].format(stock=STOCK, takes=TAKES, taken=TAKEN)
 _BY_LOT: Final = "l.cost"
-# Copies of unknown cost stay unknown; others get the average cost of the copies bought by then.
+# Copies of unknown cost keep an unknown cost. Other copies get the average cost of the card's
+# copies that were bought on or before the day of sale.
 _ON_AVERAGE: Final = """
     CASE WHEN l.cost IS NOT NULL THEN (
         SELECT round(sum(k.cost * k.quantity) / sum(k.quantity), 4) FROM lot k
@@ -101,8 +103,8 @@ _ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :sel
 
 
 async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Settle the waiting cards in this transaction, for a caller who needs the cards' cost after
-    it. The mark stays: its refresh finds nothing left.
+    """Update all outdated cards in this transaction, for a caller that needs current costs. The
+    figure's mark remains, and the later refresh finds no outdated card.
     """
     own = {"seller": seller_id}
     if not await session.scalar(text(_WAITS), own):
@@ -137,13 +139,15 @@ async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
 
 
 async def settle(session: AsyncSession, values: Mapping[str, object], costing: str) -> None:
-    """Give back, take, and write the cost of each taken copy; `settled` gets the items."""
+    """Return copies to lots, take copies from lots, and write the cost of each taken copy. The temp
+    table `settled` collects the changed rows of `lot_use`.
+    """
     await run(session, _GIVE_BACK, values)
-    # Returned copies may be taken again.
+    # The lots must contain the returned copies before other items take copies.
     if await run(session, _REMAINING, values):
         await session.execute(text(_COUNTED))
     await run(session, _TAKE, values)
-    # A copy that was taken now has its lot's cost already.
+    # `_TAKE` has already written the lot's cost of the copies that it took.
     by_lot = (_BY_LOT, "i.has > 0")
     cost, which = (_ON_AVERAGE, "true") if costing == "average" else by_lot
     await run(session, _COST.format(cost=cost, which=which), values)

@@ -1,4 +1,4 @@
-"""Marks cards whose uses and cost are out of date, in the transaction that changes lots or orders."""
+"""Marks cards with outdated `lot_use` and cost, in the transaction that changes lots or orders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 
 _HAS_LOTS: Final = "SELECT EXISTS (SELECT FROM lot WHERE seller_id = :seller)"
-# Most cards of most sellers have no lot, so nothing of theirs is out of date.
+# Only cards with lots are marked: a card without a lot has no cost that could be outdated.
 _SOLD: Final = """
     INSERT INTO lot_stale (seller_id, marketplace_id)
     SELECT CAST(:seller AS bigint), sold.sku_id FROM (
@@ -33,8 +33,8 @@ _ALL: Final = """
 
 
 async def lots_come(session: AsyncSession, seller_id: int) -> None:
-    """Wait for the uploads of orders that have begun to mark cards, and let others wait for this
-    transaction.
+    """Wait for uploads of orders that are marking cards, and block other uploads of orders until
+    this transaction ends.
     """
     await locked(session, Lock.LOTS_SOLD, seller_id)
 
@@ -47,18 +47,18 @@ async def mark_cards(session: AsyncSession, seller_id: int, cards: Sequence[int]
 
 
 async def mark_all(session: AsyncSession, seller_id: int) -> None:
-    """Mark every card with lots: the seller's costing is another one."""
+    """Mark every card with lots, because the seller's costing changed."""
     await lots_come(session, seller_id)
     await run(session, _ALL, {"seller": seller_id})
     await mark(session, seller_id, Figure.LOTS)
 
 
 async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]) -> None:
-    """Mark the cards of the items whose `sku_id` the statement `found` finds, where they have lots;
-    two writers never wait for each other until the mark, at their end.
+    """Mark the cards that have lots among the `sku_id`s that the query `found` returns. Uploads of
+    orders wait for each other only at the final mark.
     """
-    # Writers of lots and uploads of orders see each other's rows: the second waits for the first
-    # one's commit. Uploads of orders don't wait for each other.
+    # A writer of lots and an upload of orders wait for each other's commit, so that the second sees
+    # the first one's rows. Uploads of orders share the lock and don't wait for each other here.
     await locked(session, Lock.LOTS_SOLD, values["seller"], shared=True)
     if await session.scalar(text(_HAS_LOTS), {"seller": values["seller"]}) and await run(
         session, _SOLD.format(found=found), values

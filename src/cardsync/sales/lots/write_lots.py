@@ -1,7 +1,8 @@
-"""Adds lots by hand and by file, corrects and removes them, and undoes each.
+"""Adds lots by hand and by file, corrects and removes lots, and undoes these actions.
 
-A change of a lot waits for a running refresh of the figure `lots`, and blocks the next one. Where
-copies, a day or the lot itself change, the card's sales take from its lots anew.
+A change of a lot waits for a running refresh of the figure `lots`, and blocks the next refresh. If
+a lot is removed or restored, or its quantity or day changes, the next refresh assigns all sold
+copies of the card to lots again.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ async def add_by_hand(
     lots: Sequence[NewLot],
     now: datetime,
 ) -> list[int]:
-    """Raises OwnerRequired."""
+    """Add lots and note them in the activity. Raises OwnerRequired."""
     caller.must_be_owner()
     ids = await add_lots(session, caller, lots)
     copies = sum(lot.quantity for lot in lots)
@@ -78,13 +79,13 @@ async def add_by_file(
     rows: LotRows,
     now: datetime,
 ) -> tuple[int, bool]:
-    """Add a file's rows; return how many lots there are of it, and whether it was here before: then
-    it adds nothing. Raises OwnerRequired.
+    """Add a file's rows as lots. Return the file's number of lots, and whether the file was added
+    before; a repeated file adds nothing. Raises OwnerRequired.
     """
     caller.must_be_owner()
     digest = hashlib.sha256(body).digest()
     known = select(LotFile).where(LotFile.seller_id == caller.seller_id, LotFile.sha256 == digest)
-    # If two requests bring the same file at the same time, the second finds the first one's row.
+    # Of two requests with the same file at the same time, the second finds the first one's row.
     await locked(session, Lock.LOT_FILE, caller.seller_id)
     if (former := await session.scalar(known)) is not None:
         return former.lots, True
@@ -124,7 +125,7 @@ async def correct(
 
 
 async def remove(session: AsyncSession, caller: Caller, lot_id: int, now: datetime) -> None:
-    """Remove a lot that never was. Raises OwnerRequired, NotFound."""
+    """Remove a lot that was added by mistake. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     was = _image(await _one(session, caller, lot_id))
     await _put(session, caller.seller_id, {lot_id: was}, {lot_id: None})
@@ -140,7 +141,9 @@ async def undo_lots(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Raises ChangedSince unless the lots are as they became."""
+    """Restore the lots as they were before an action. Raises ChangedSince if a lot changed after
+    the action.
+    """
     was = {int(id): image for id, image in undo["was"].items()}
     became = {int(id): image for id, image in undo["became"].items()}
     cards = {image["marketplace_id"] for image in (*was.values(), *became.values()) if image}
@@ -158,7 +161,7 @@ async def remove_file(
     undo: Mapping[str, object],
     now: datetime,
 ) -> None:
-    """Remove the lots of a file. Raises ChangedSince if one of them is gone."""
+    """Remove the lots of a file. Raises ChangedSince if one of them was removed before."""
     seller_id, file_id = caller.seller_id, undo["file"]
     file = await session.get(LotFile, (seller_id, file_id))
     own = (Lot.seller_id == seller_id) & (Lot.source == "file") & (Lot.source_id == file_id)
@@ -184,11 +187,11 @@ async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
 
 
 async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
-    """Return all lots of these cards, which nobody else changes until the transaction ends. A
-    write that adds lots, and then settles them, locks in this order, too.
+    """Return all lots of these cards, locked until the transaction ends. `add_lots` followed by
+    `settle_now` takes the same locks in the same order.
     """
     await lots_come(session, caller.seller_id)
-    # A refresh has it, too (`platform/derived/kept_figures.py`).
+    # A refresh of the figure takes this lock, too (`platform/derived/kept_figures.py`).
     await locked(session, Lock.LOTS, caller.seller_id)
     statement = (
         select(Lot)
@@ -216,7 +219,7 @@ async def _put(
     now: Mapping[int, Mapping[str, Any] | None],
     then: Mapping[int, Mapping[str, Any] | None],
 ) -> None:
-    """Make of the lots `now`, which are locked, the lots `then`."""
+    """Change the locked lots from the fields of `now` to those of `then`; None is no lot."""
     both = [image for image in (*now.values(), *then.values()) if image]
     cards = sorted({image["marketplace_id"] for image in both})
     if any(_taken_from(now[id]) != _taken_from(then[id]) for id in then):
@@ -253,12 +256,12 @@ def _read(image: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _taken_from(image: Mapping[str, object] | None) -> tuple[object, ...] | None:
-    """Return the fields that decide which sales take from a lot: its cost is none."""
+    """Return the fields of a lot that decide which sales take its copies; the cost does not."""
     return None if image is None else (image["quantity"], image["bought_on"])
 
 
 async def _anew(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> None:
-    """Let go all copies that sales have of these cards: the next refresh hands them out."""
+    """Return all sold copies of these cards to their lots; the next refresh assigns them again."""
     values = {"seller": seller_id, "cards": list(cards)}
     await mark_changed(session, _DAYS, values)
     for statement in (_RELEASE, _WHOLE):

@@ -1,9 +1,9 @@
-"""Applies the rows of one order-data upload in the caller's transaction, and counts the skipped and
-the written ones.
+"""Applies the rows of one order-data upload in the caller's transaction, and counts skipped and
+written rows.
 
 Rows are copied into a temp table and joined with the stored rows; one statement per table writes
-merged rows, and only those that differ. The caller holds the seller's stream, so no other process
-writes these rows at the same time.
+the merged rows that differ. The caller holds the seller's stream, so no other process writes these
+rows at the same time.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from cardsync.sales.orders.rows import KINDS, Rows
 from cardsync.sales.orders.shipping_type import shipping_type_sql
 
 # Up to this many order numbers are looked up one by one; for more, all of the seller's orders are
-# read once. A join that the planner is free in may take an index that begins with the seller alone,
-# for each row: the planner expects that a new seller has no rows yet.
+# read once. Without these limits, the planner may scan all of the seller's index entries for each
+# row, because it assumes that a new seller has no rows.
 LOOKED_UP = 5_000
-# The order has these names for a refund row's amounts.
+# The columns of `orders` for the amounts of a refund row.
 REFUND_AMOUNTS = {
     "product_amt": "refund_product_amt",
     "shipping_amt": "refund_shipping_amt",
     "total_amt": "refund_total_given",
 }
-# These columns decide `refund_amt`, beside the order's own total.
+# `refund_amt` is computed from these columns and the order's total.
 _DECIDE_REFUND = {
     "refund_total_given": "numeric",
     "refund_product_amt": "numeric",
@@ -49,8 +49,8 @@ _DECIDE_REFUND = {
 
 @dataclass(frozen=True)
 class Applied:
-    """`skipped` counts rows that name an unknown order; `written` counts rows of our tables, and is
-    zero when all values were stored already.
+    """`skipped` counts upload rows of unknown orders. `written` counts the database rows written,
+    and is zero if all values were stored already.
     """
 
     skipped: int
@@ -77,7 +77,7 @@ async def apply(
         values["numbers"] = rows.frame["order_number"].unique().to_list()
     if kind == "items":
         return Applied(*await items.apply(session, rows, values))
-    # The items' checks of their foreign keys would be planned for each row.
+    # Uploads of items have returned: this setting would plan each foreign key check of an item.
     await session.execute(text(planned_each_time()))
     known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
     skipped = written = 0
@@ -101,7 +101,7 @@ _DATES = """
      WHERE o.seller_id = :seller {narrowed} AND {which}
 """
 
-# An order that is cancelled or refunded gives its copies back.
+# The cards of the written orders: a cancelled or refunded order gives its copies back to lots.
 _SOLD = """
     SELECT x.sku_id FROM orders o JOIN order_item x ON x.seller_id = :seller AND x.order_id = o.id
      WHERE o.seller_id = :seller {narrowed} AND o.updated_at = :now
@@ -115,7 +115,9 @@ async def _mark_written(
     narrowed: str,
     values: dict[str, object],
 ) -> None:
-    """Mark the days whose orders this transaction wrote, found by the moment of the write."""
+    """Mark the days and cards of the orders that this transaction wrote, whose `updated_at` is
+    `:now`.
+    """
     if not written:
         return
     found = _DATES.format(narrowed=narrowed, which="o.updated_at = :now")
@@ -137,8 +139,8 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
 
 
 def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort the rows in the order of the indexes, so that rows of one upload are together in
-    them: each status newest first.
+    """Sort the rows by status and then newest date, as the indexes are sorted, so that the rows of
+    one upload are adjacent in each index.
     """
     falling = {
         name: name == "order_date" for name in ("status", "order_date") if name in frame.columns
@@ -163,8 +165,8 @@ AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "refund_amt", "p
 
 
 def insert_sql(columns: Mapping[str, str], known: str) -> str:
-    """Insert orders that no upload has named before, with `columns` (name → value over `i`,
-    incoming).
+    """Return the statement that inserts the orders that are not stored yet. `columns` maps each
+    column to an expression over `i`, the table `incoming`.
     """
     decided = shipping_type_sql(
         "NULL::text",
@@ -183,8 +185,8 @@ def insert_sql(columns: Mapping[str, str], known: str) -> str:
 
 
 def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
-    """Update stored orders where any of `columns` (name → merged value over `i` and `o`, stored)
-    differs.
+    """Return the statement that updates stored orders if any of `columns` differs. `columns` maps
+    each column to an expression over `i`, the table `incoming`, and `o`, the stored order.
     """
     method, tracking, total = (
         columns.get(name, f"o.{name}")
@@ -203,14 +205,14 @@ def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
 
 
 def _sides(columns: Mapping[str, str]) -> str:
-    """Compare amounts with their scale: equal amounts of another scale differ, because they are
-    read back with it.
+    """Return the values to compare, with the scale of each amount: 1.5 and 1.50 differ, because
+    the API returns amounts with their stored scale.
     """
     scales = [f"scale({value})" for name, value in columns.items() if name in AMOUNTS]
     return ", ".join([*columns.values(), *scales])
 
 
-# The order has these names for fields that uploads name differently.
+# For each kind of upload, the columns of `orders` that do not have the name of the upload's field.
 STORED = {
     "orders": {"order_placed_at": "placed_at_given"},
     "refunds": REFUND_AMOUNTS,
@@ -219,8 +221,8 @@ STORED = {
 
 
 def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
-    """Return the new values of a stored order's columns: the row's own value where it carries one,
-    null included.
+    """Return the new values of a stored order's columns. A field that the upload's row contains
+    replaces the stored value, even with null.
     """
     columns = {}
     for name in filter(rows.carries, KINDS[kind]):
@@ -230,7 +232,7 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
             if rows.always(name)
             else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
         )
-        # A refund only fills in values that the order itself lacks.
+        # A refund sets the buyer and the date only if the order lacks them.
         if kind == "refunds" and name == "buyer_name":
             columns[name] = (
                 "CASE WHEN o.buyer_name <> '' THEN o.buyer_name"
@@ -242,7 +244,7 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
         given = (columns.get(name, f"o.{name}") for name in _DECIDE_REFUND)
         columns["refund_amt"] = refund_amount_sql("o.total_amt", *given)
     elif kind == "orders" and "total_amt" in columns:
-        # For a full refund without a total, the order's own total is the amount that went back.
+        # The amount of a full refund without a total is the order's total.
         decided = refund_amount_sql(columns["total_amt"], *(f"o.{name}" for name in _DECIDE_REFUND))
         columns["refund_amt"] = f"CASE WHEN o.refund_amt IS NOT NULL THEN {decided} END"
     return columns
@@ -251,7 +253,7 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
 def new_columns(rows: Rows, kind: str) -> dict[str, str]:
     """Return the columns of a new order.
 
-    An order that a refund creates takes the refunded amounts as its own too.
+    If a refund creates the order, the refunded amounts are also the order's own amounts.
     """
     columns = {}
     for name in filter(rows.carries, KINDS[kind]):

@@ -1,6 +1,6 @@
 """Streams orders or customers as a CSV.
 
-An order that changes meanwhile appears once, as it was or as it is.
+An order that changes during the download appears once, in its old or its new state.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _ORDERS: Final = CsvTable(
 )  # fmt: skip
 _CUSTOMERS: Final = CsvTable(("buyer_name", "order_count", "first_order_at", "last_order_at"))
 _WITH_REVENUE: Final = CsvTable((*_CUSTOMERS.names, "lifetime_total", "pieces", "costed", "profit"))
-# A part may have to add all orders up again, so there are few parts.
+# Customers per part. A part may have to sum all orders again, so parts are large.
 CUSTOMERS: Final = 10_000
 
 
 async def orders_as_csv(
     heavy: HeavyWork, caller: Caller, wanted: OrderFilter
 ) -> AsyncIterator[bytes]:
-    """Return the orders that a filter finds, by id. Raises InvalidPayload."""
+    """Return the orders that match a filter as a CSV, sorted by id. Raises InvalidPayload."""
     return await streamed(heavy, caller, _ORDERS, part_of_orders, wanted.asked_by(caller))
 
 
@@ -57,7 +57,7 @@ async def part_of_orders(
     after: int,
     wanted: OrderFilter,
 ) -> Part:
-    """Return the orders with the next ids. Raises InvalidPayload."""
+    """Return the part of the CSV with the orders after the id `after`. Raises InvalidPayload."""
     seconds = settings.read_seconds
     try:
         rows = await _orders(database, caller, wanted, after, seconds)
@@ -95,8 +95,8 @@ async def _orders(
 
 
 async def customers_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
-    """Return the customers by the sum of their orders, which is a column, as is their profit, for a
-    caller who may see revenue.
+    """Return the customers as a CSV, sorted by the sum of their orders. The sum and the profit are
+    columns only for a caller who may see revenue.
     """
     return await streamed(heavy, caller, _of_customers(caller), part_of_customers)
 
@@ -104,7 +104,7 @@ async def customers_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[by
 async def part_of_customers(
     database: Database, caller: Caller, settings: Settings, now: datetime, after: int
 ) -> Part:
-    """Return the next page of customers: `after` is the number of the one before."""
+    """Return the part of the CSV with the page of customers after page number `after`."""
     number = after + 1
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         rows = (await customers(reading, caller, Paging(number, CUSTOMERS))).page

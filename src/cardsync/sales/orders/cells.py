@@ -1,9 +1,9 @@
-"""Reads the values of one field of an upload into a typed column, and finds the unusable ones.
-Pure.
+"""Reads the values of one field of an upload into a typed column, and lists the positions of
+unusable values. Pure.
 
-JSON numbers with a point or an exponent arrive as their bytes, so that none is ever a float and
-each keeps its scale. Whole columns are parsed together; only values of an unusual shape are read
-one by one.
+JSON numbers with a point or an exponent arrive as bytes, so that they never become floats and they
+keep their scale. Columns are parsed as a whole; only values of an unusual shape are read one by
+one.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from msgspec import UnsetType
 
 from cardsync.platform import clock
 
-# A field that the row does not have reads as null; so does an unusable value, whose place is in the
-# list.
+# The column, and the positions of its unusable values. Absent fields and unusable values are null.
 Typed: TypeAlias = tuple[pl.Series, list[int]]
 _NOTHING = (type(None), UnsetType)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column describes how a field is stored and read, and the message for a value that cannot be
-    used.
+    """The SQL type and the reader of a field, with the error code and message for an unusable
+    value.
     """
 
     sql: str
@@ -105,7 +104,7 @@ def each(
     says: str,
     one: Callable[[str], str | None],
 ) -> Column:
-    """Return a column of texts that come again and again, each read once."""
+    """Return a column of often repeated texts; each different text is read once."""
 
     def read(values: Sequence[object], kinds: Collection[type]) -> Typed:
         given = values
@@ -127,7 +126,7 @@ def each(
     return Column(sql, read, code, says)
 
 
-# Values of these shapes need no second check. A numeric(12,4) holds eight digits and four decimals.
+# A text of this shape fits into a numeric(12,4): up to eight digits and four decimals.
 _AMOUNT = r"^-?[0-9]{1,8}(?:\.[0-9]{1,4})?$"
 _LAST_DECIMAL = Decimal("0.0001")
 _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
@@ -139,7 +138,7 @@ def _numbers(
     plain: str,
     one: Callable[[object], str | None],
 ) -> Typed:
-    """Return numbers as texts: those of the plain shape as they are, the others read one by one."""
+    """Return numbers as texts. Texts that match `plain` are unchanged; `one` reads all others."""
     series = _written(values, kinds)
     odd = series.str.contains(plain).not_().arg_true().to_list()
     read = [one(values[at]) for at in odd]
@@ -149,8 +148,8 @@ def _numbers(
 
 
 def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
-    """Return the values as they are in the JSON; a value that is neither number nor text becomes
-    `?`.
+    """Return the values as they are in the JSON text; a value that is neither number nor text
+    becomes `?`.
     """
     if set(kinds) <= {bytes, type(None)}:
         return pl.Series(values, dtype=pl.Binary).cast(pl.String)
@@ -226,7 +225,7 @@ def read_date(text: str) -> str | None:
     """Read `07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026`
     as ISO; None for anything else.
 
-    A year in which no online sale can have happened is a typing error.
+    A year outside `_YEARS` is a typing error and gives None, too.
     """
     day = _read_date(text.strip())
     return day.isoformat() if day is not None and day.year in _YEARS else None

@@ -1,9 +1,9 @@
-"""Lists the seller's customers, identified by their names on the orders, by their spending, with
-the number of those who bought again.
+"""Lists the seller's customers, sorted by spending, with the number of repeat customers. A customer
+is identified by the buyer's name on orders.
 
-They are read from the kept sums (customer_sums.py). While a day of orders is out of date, all
-orders are counted instead, so the answer is exact at each moment. Profit alone is always the kept
-one: it takes a look at every line that was ever sold.
+The list is read from the stored sums (`customer_sums.py`). While a day of orders is outdated, all
+orders are summed instead, so that the list is always exact. Only profit is always read from the
+stored sums: to compute it, the query would read every line that was ever sold.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from cardsync.sales.orders.schemas import CustomerBody, earned_fields, money
 
 
 class Customers(NamedTuple):
-    """Names that differ in case alone belong to one customer, whose name is that of the newest
-    order.
+    """A page of customers. Names that differ only in case belong to one customer, whose shown name
+    is that of the newest order.
     """
 
     page: list[CustomerBody]
@@ -38,8 +38,8 @@ def key_of(name_hash: int) -> str:
     return f"{name_hash % 2**64:016x}"
 
 
-# The earliest of a customer's moments is among those that were given or on the earliest of the
-# other days.
+# A customer's first order is the earlier of the first order with a moment (`first_given`) and the
+# first order with only a date (`first_day`). The last order is found likewise.
 _SHOWN: Final = f"""
     SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
            least(page.first_given, {midnight("page.first_day")}),
@@ -52,11 +52,11 @@ _SHOWN: Final = f"""
 _MANY: Final = 1_000
 _RANKED: Final = "ORDER BY lifetime_total DESC, order_count DESC, newest DESC"
 _OUT_OF_DATE: Final = f"SELECT {STALE}"
-# An index holds the names in this order, so a deep page reads no more than a part of it.
+# An index of `customer_sum` has this order, so that a deep page reads only a part of the index.
 _KEPT: Final = queries_of(__package__)["kept"].format(ranked=_RANKED, shown=_SHOWN)
-# A hash of 64 bits, which sorts three times as fast as a name, separates the names: two names with
-# the same hash occur in one of forty million shops with a million customers. The statement reads
-# ix_orders_date alone where that is shorter.
+# The statement groups by a 64-bit hash of the name, which sorts three times as fast as the name.
+# Two names with the same hash occur in one of forty million shops with a million customers. The
+# statement needs only columns of ix_orders_date, so an index-only scan is possible.
 _CUSTOMERS: Final = queries_of(__package__)["customers"].format(
     buyer_hash=BUYER_HASH, sums=SUMS, nameless=NAMELESS, ranked=_RANKED, shown=_SHOWN
 )
@@ -64,13 +64,13 @@ _CUSTOMERS: Final = queries_of(__package__)["customers"].format(
 
 async def customers(reading: Reading, caller: Caller, paging: Paging) -> Customers:
     values = {"seller": caller.seller_id, **paging.values}
-    # Where statistics know nothing of a shop, another join reads all of its rows for each row.
+    # If statistics lack a shop, the planner would choose a join that reads all rows for each row.
     first = [joined_by_hash()] if paging.per_page >= _MANY else []
     *_, [[stale]], rows = await reading.together([*first, _OUT_OF_DATE, _KEPT], values)
     if stale:
         _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]
-    # A page beyond the last has one row without a customer.
+    # A page after the last page has one row without a customer.
     found = [row for row in rows if row[2] is not None]
     page_of = [
         CustomerBody(

@@ -1,9 +1,10 @@
-"""Keeps sums of customers beside the sums of sales, and renews those of the customers who ordered
-on a day that is out of date.
+"""Stores sums of each customer's orders, and recomputes the sums of customers who ordered on an
+outdated day, together with the sums of sales.
 
-`customer_order` names the customer of each order. It is the index that `orders` can't have, because
-row-level security lets no index on an expression be used (models.py). It also says whose order an
-order was when its name changed. While a seller's day is out of date, readers count all orders.
+`customer_order` contains the customer of each order. It replaces an index on an expression of
+`orders`, which PostgreSQL would not use under row-level security (`models.py`). It also contains
+the former customer of an order whose buyer's name changed. While any day of a seller is outdated,
+readers sum all orders instead.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from cardsync.sales.lots.line_profit import lines_of
 from cardsync.sales.lots.profit_by_day import settings_of_shop
 from cardsync.sales.orders.models import BUYER_HASH
 
-# True while anything is out of date, so that a reader must count all orders by itself.
+# True while any day is outdated; a reader must then sum all orders itself.
 STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
-# A shop's first upload brings years of days, and each part reads all orders of the shop again. So
-# the parts are few, and as large as memory can hold.
+# A shop's first upload contains years of days, and each part reads all orders of the shop again, so
+# parts are as large as memory allows.
 ORDERS_AT_ONCE: Final = 20_000
 NAMES_AT_ONCE: Final = 20_000
 NAMELESS: Final = "hashtextextended('', 0)"
@@ -39,7 +40,7 @@ REFUNDS: Final = """
     max(id) FILTER (WHERE refund_amt IS NOT NULL) AS newest_refunded
 """
 EARNED: Final = "sum(m.pieces) AS pieces, sum(m.costed) AS costed, sum(m.profit) AS profit"
-# The orders of the days with their customers, now and when they were kept last.
+# The orders of the days with their current customer (`name`) and their stored customer (`former`).
 _FOUND: Final = f"""
     SELECT orders.id, {BUYER_HASH} AS name, m.name AS former
       FROM orders LEFT JOIN customer_order m ON m.seller_id = :seller AND m.order_id = orders.id
@@ -56,7 +57,7 @@ _NAME: Final = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:names AS bigint[])) AS given (order_id, name)
     ON CONFLICT (seller_id, order_id) DO UPDATE SET name = excluded.name
 """
-# An order without lines that count, as a cancelled one, earned nothing.
+# An order without counted lines, such as a cancelled order, has a profit of 0.
 _EARN: Final = f"""
     UPDATE customer_order m SET pieces = e.pieces, costed = e.costed, profit = e.profit
       FROM (SELECT given.id, coalesce(sum(line.pieces), 0) AS pieces,
@@ -83,7 +84,7 @@ _COLUMNS: Final = (
     "last_day", "refunded_orders", "refunded_total", "newest_refunded",
     "pieces", "costed", "profit",
 )  # fmt: skip
-# Amounts with another scale are written again, because they are read back with it.
+# A sum whose scale changed is written again, because the API returns the stored scale.
 _SIDES: Final = (*_COLUMNS, "scale({of}.lifetime_total)", "scale({of}.refunded_total)")
 
 
@@ -111,10 +112,11 @@ _COUNT: Final = """
 
 
 async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    """Keep the customers with orders of these days, in the transaction that keeps the days.
+    """Store the sums of the customers with orders on `days`, in the transaction that stores the
+    sums of these days.
 
-    An order that another transaction writes meanwhile leaves its day out of date, so only the
-    names that were read here are renamed and summed.
+    An order that another transaction writes meanwhile marks its day as outdated again, so this
+    transaction updates only the customers that it has read.
     """
     values = {"seller": seller_id, "days": list(days)}
     orders = {row[0]: row[1] for row in await session.execute(text(_ORDERS), values)}
@@ -123,7 +125,7 @@ async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[d
 
 
 def _parts(days: Sequence[date], orders: Mapping[date, int]) -> Iterator[list[date]]:
-    """Cut the days into parts of some thousand orders."""
+    """Divide the days into parts of up to `ORDERS_AT_ONCE` orders, or of one larger day."""
     part: list[date] = []
     held = 0
     for day in days:

@@ -1,6 +1,6 @@
 """Stores buyers' feedback with their orders, and counts the orders that received it.
 
-The request itself applies it, after the uploads that were accepted before.
+The request itself applies the feedback, after all uploads that were accepted before.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _ABSENT = object()
 class Feedback(NamedTuple):
     rating: int
     comment: str | None
-    # The flag says whether a comment was given, null included.
+    # True if the row contains a comment, even null.
     has_comment: bool
 
 
 def read(body: bytes) -> dict[str, Feedback]:
-    """Return the usable rows by order number; later ones replace earlier ones.
+    """Return the usable rows by order number; a later row of an order replaces an earlier row.
 
     Raises InvalidJson, InvalidPayload or EmptyPayload.
     """
@@ -78,7 +78,7 @@ def _rating(value: object) -> int | None:
 async def receive(work: Work, caller: Caller, body: bytes) -> int:
     """Apply feedback and return how many of the seller's orders received it.
 
-    Raises as `read`, and ServiceUnavailable while earlier uploads take too long.
+    Raises the errors of `read`, and ServiceUnavailable if earlier uploads take too long.
     """
     seller_id = caller.seller_id
     given = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))

@@ -1,4 +1,4 @@
-"""Writes a filter of orders as conditions of SQL with the values that they bind. Pure."""
+"""Converts a filter of orders to SQL conditions and their bound values. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from cardsync.sales.orders.pullable import (
 
 Conditions = tuple[list[str], dict[str, object]]
 
-# The character separates number and name in `search_text`; a search with it in its text would
-# match across both.
+# Separates the order number and the buyer's name in `search_text`. A searched text that contains
+# this character finds nothing, because it would match across both.
 SEPARATOR = "\x01"
 
 _NUMBER = "split_part(orders.search_text, chr(1), 1)"
@@ -34,7 +34,7 @@ _PULLS = {
 }
 
 
-# The query finds whether the session that a filter names is one of the seller's.
+# Returns a row if the pull session of the filter belongs to the seller.
 KNOWN_SESSION = "SELECT 1 FROM pull_session WHERE seller_id = :seller AND id = :pull_session"
 
 
@@ -47,7 +47,7 @@ def all_of(*conditions: str) -> str:
 
 
 def tallied_conditions(wanted: OrderFilter) -> Conditions:
-    """Return the conditions that the tally distinguishes, apart from the status."""
+    """Return the conditions that `order_tally` can count, except the status."""
     conditions: list[str] = []
     values: dict[str, Any] = {}
     for name, sign in (("date_from", ">="), ("date_to", "<=")):
@@ -104,7 +104,7 @@ def of_status(wanted: OrderFilter) -> Conditions:
 
 
 def all_conditions(wanted: OrderFilter) -> Conditions:
-    """Return the conditions of the whole filter, for statements that take every order of it."""
+    """Return all conditions of the filter, for statements that read every matching order."""
     parts = (of_status(wanted), tallied_conditions(wanted), other_conditions(wanted))
     return [condition for conditions, _ in parts for condition in conditions], {
         name: value for _, values in parts for name, value in values.items()
@@ -112,8 +112,8 @@ def all_conditions(wanted: OrderFilter) -> Conditions:
 
 
 def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, object]]:
-    """Return the sum over rows of `order_tally` that counts the orders of `tallied_conditions`:
-    (orders of a row, conditions, values).
+    """Return SQL that counts the orders of `tallied_conditions` in `order_tally`: the expression
+    for the orders of a row, the conditions on rows, and the bound values.
     """
     orders = "orders"
     conditions = ["period = 'ever'"]
@@ -122,7 +122,8 @@ def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, object]]:
         window = blocks(wanted.date_from, wanted.date_to)
         conditions = ["period = 'days'", "block BETWEEN :first_block AND :last_block"]
         values = {"first_block": window.first, "last_block": window.last}
-        # These are numbers of our own; of a block at the window's edge this many days count.
+        # Of a block at an edge of the dates, only the days inside the dates count. The numbers are
+        # computed here, so the SQL contains no user input.
         edges = [
             f"WHEN block = {block} THEN (SELECT sum(n) FROM unnest(days[{begin}:{end}]) AS n)"
             for block, (begin, end) in window.edges.items()

@@ -1,9 +1,9 @@
-"""The stream of a seller's order-data uploads, one per job, in order of acceptance, as
-`platform/work/runner.py` runs it: each in one transaction.
+"""Applies a seller's order-data uploads in order of acceptance, one per job, each in one
+transaction. `platform/work/runner.py` runs this stream of uploads.
 
-A writer holds the upload's own row: a worker that meets it locked leaves, and a killed one frees it
-when its last statement has ended. So no upload is applied before an earlier one, and an upload that
-a killed worker left is applied again.
+A worker locks the row of the upload that it applies. Another worker that finds the row locked
+stops. The lock of a killed worker ends with its last statement. So no upload is applied before an
+earlier upload, and an upload whose worker was killed is applied again.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ async def drain_orders(context: procrastinate.JobContext, seller_id: int) -> Non
 
 
 class _ByItsRow:
-    """How `platform/work/runner.py` holds an upload of this stream: its row, which each transaction
-    of the work locks again.
+    """Locks the row of an upload, for `platform/work/runner.py`. Each transaction of the work locks
+    the row again.
     """
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Piece | None:
         return await _mine(session, piece, wait=False)
 
     async def release(self, session: AsyncSession, hold: Piece) -> None:
-        """The row was let go with the transaction that locked it."""
+        """Do nothing: the lock ended with the transaction that took it."""
 
     def kept(self, database: Database, hold: Piece) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
 
 async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = True) -> Upload | None:
-    """The upload with its row locked; None if it is no longer open, or another holds it and
-    `wait` is false.
+    """Return the upload with its row locked; None if it is no longer open, or if `wait` is false
+    and another worker has locked the row.
 
-    A worker that has read the body waits: one that only checks whether the upload is free holds
-    the row for a moment, and many of them at once would keep every writer from beginning.
+    A worker that has read the body waits. Otherwise, workers that lock the row for a moment to
+    check whether it is free could together keep every writer from beginning.
     """
     statement = (
         select(Upload)
@@ -112,7 +112,7 @@ async def _write(
         applied = await apply(session, upload.seller_id, upload.kind, read, now)
         mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
         if applied.written:
-            # Pages of a pull learn that an order of theirs may have changed.
+            # Open pages of pulls refresh, because an order on them may have changed.
             await notify(session, PULLS, f"{mine.seller_id}:")
             if upload.kind != "shipping":
                 await mark(session, upload.seller_id, Figure.SALES_SUMS)
@@ -138,7 +138,7 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """The upload is given up, and the stream continues with the next one."""
+    """Mark the upload as failed; the stream continues with the next upload."""
     async with work.database.tenant(upload.seller_id) as session:
         mine = await _mine(session, upload)
         if mine is None:
@@ -161,9 +161,8 @@ work_off_one = partial(runner.work_off_one, UPLOADS)
 
 
 async def work_off_pending(work: Work, seller_id: int) -> None:
-    """Everything accepted so far is applied when this returns.
-
-    Raises ServiceUnavailable when that takes too long.
+    """Apply all uploads that were accepted so far, or wait for other workers to apply them.
+    Raises ServiceUnavailable if that takes too long.
     """
     async with work.database.tenant(seller_id) as session:
         newest = await session.scalar(

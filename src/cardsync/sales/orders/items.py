@@ -1,5 +1,5 @@
-"""Applies item rows from the table `incoming`: with a SKU an order has one line; without one the
-request's lines replace the earlier ones. Then it renews the sums on the orders.
+"""Applies item rows from the temp table `incoming`, and updates the sums on the orders. An order
+has one line for each SKU. The upload's lines without a SKU replace all stored lines without a SKU.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
-# The hash covers an order's lines as a bag, by the values that matter for pulling: a photo changes
-# whenever its address does, and does not change the card.
+# The hash does not depend on the order of the lines, and covers only the fields that matter for
+# pulling. The photo's address is not covered, because it can change without the card.
 ITEMS_HASH = """sum(hashtextextended(
     ROW(sku_id, product_name, product_line, condition, set_name, rarity, quantity)::text, 0))"""
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
@@ -49,8 +49,8 @@ async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, object])
 
 
 def _narrowed(few: bool) -> dict[str, str]:
-    """Return the conditions that narrow the reads: few orders are looked up by number; for many,
-    everything of the seller is read once.
+    """Return the conditions that limit the reads to the upload's orders, if these are few. For many
+    orders the conditions are empty, and all rows of the seller are read once.
     """
     narrowed = {
         "by_number": "orders.order_number = ANY(:numbers)",
@@ -72,8 +72,8 @@ FOUND_SQL = f"""
       JOIN orders ON orders.seller_id = :seller {{by_number}}
        AND orders.order_number = i.order_number
 """
-# The statement finds the card's price at the time of the order: the newest observation is on the
-# card, earlier ones are in the history.
+# The card's price at the time of the order. The card has the newest observed price; the table
+# `price_observation` has earlier prices.
 PRICE_THEN_SQL = """
     trim_scale(CASE WHEN c.observed_at <= m.order_placed_at THEN c.price ELSE (
         SELECT p.price FROM price_observation p
@@ -93,9 +93,8 @@ def _merged(rows: Rows, name: str) -> str:
 
 
 def _skus_sql(rows: Rows, few: bool) -> str:
-    """Write lines with a SKU: new ones and those where something differs.
-
-    A missing price is read from the history.
+    """Return the statement that writes new and changed lines with a SKU. A line without a price
+    gets the card's price at the time of the order.
     """
     narrowed = _narrowed(few)
     new = ", ".join(f"n.{name}" for name in FIELDS)
@@ -134,7 +133,7 @@ async def _without_sku(
     few: bool,
     values: Mapping[str, Any],
 ) -> int:
-    """Replace an order's lines without a SKU where the new ones differ from the stored ones."""
+    """Replace each order's lines without a SKU if they differ from the stored lines."""
     own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"
     carried = [name for name in FIELDS if rows.carries(name)]
     given = ", ".join(
