@@ -1,8 +1,9 @@
-"""Tables of orders (all tenant): `orders` with refund, shipping and feedback beside each,
-`order_item`, `order_tally` (exact counts, updated by triggers), `sales_report`.
+"""Tenant tables for orders: `orders` (with refund, shipping and feedback), `order_item`,
+`order_restock`, `order_tally` (exact counts, updated by triggers), `sales_report`, and tables of
+customers.
 
-Amounts are numeric without a fixed scale, because they are read back with the scale that they
-arrived with; checks limit them to numeric(12,4).
+Amounts are numeric without a fixed scale, because the API returns them with their uploaded scale;
+checks limit them to numeric(12,4).
 """
 
 from __future__ import annotations
@@ -31,26 +32,27 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.platform import limits
 from cardsync.platform.database.columns import NOW, Base, Moment
 
-# The database derives the value, whichever program writes the row. Most statuses are decided by
-# their first letters alone.
+# The database computes `status_group`, so that every program that writes orders gets the same
+# value. The first condition decides most statuses by their first letters, which is fast.
 STATUS_GROUP_SQL = (
     """CASE WHEN status COLLATE "C" >= 'Cb' AND status COLLATE "C" < 'c' THEN status"""
     " WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
 
-# Number and name are here for searching and sorting, each bounded because an index holds them;
-# the first chr(1) separates them.
+# The order number and the buyer's name, for searching and sorting. The first chr(1) separates them.
+# Each is cut to a maximum length, because an index contains it.
 SEARCH_TEXT = (
     f"replace(left(folded(order_number), {limits.SEARCHED_CHARACTERS}), chr(1), ''::text) || chr(1)"
     f" || coalesce(left(folded(buyer_name), {limits.SEARCHED_CHARACTERS}), ''::text)"
 )
-# The key is the folded name, empty without one. It is read from the search text, and so from the
-# index that has it.
+# The folded name of the buyer; empty if the order has no name. It is part of the search text, so a
+# query can read it from the index that includes the search text.
 BUYER_KEY = "substr(orders.search_text, strpos(orders.search_text, chr(1)) + 1)"
 
-# Row-level security lets no index on an expression be used, because its functions are not
-# leakproof; and a stored hash would make every order heavier to write.
+# The hash is neither indexed nor stored. PostgreSQL does not use an index on an expression under
+# row-level security, unless its functions are leakproof; a stored hash would slow down every write
+# of an order.
 BUYER_HASH = f"hashtextextended({BUYER_KEY}, 0)"
 
 AMOUNTS = (
@@ -64,18 +66,17 @@ def _amount_check(name: str) -> CheckConstraint:
 
 
 class Order(Base):
-    """An order of a seller is merged from order, refund, shipping and feedback rows.
+    """An order, merged from uploaded order, refund, shipping and feedback rows.
 
-    `status` is as given, `status_group` as it is counted and shown (`Cancelled` for both
-    spellings, `Unknown` for none); `shipping_type` is derived whenever something that decides it
-    changes.
+    `status` is the uploaded text. `status_group` is used for counts and pages: `Cancelled` for both
+    spellings, `Unknown` without a status. `shipping_type` is derived, and updated when a column that
+    it depends on changes.
     """
 
     __tablename__ = "orders"
     __table_args__ = (
         Index("uq_orders_order_number", "seller_id", "order_number", unique=True),
-        # Searches, counts, customers and the sorts that have no index of their own read this index
-        # alone.
+        # Searches, counts, customers, and sorts without their own index read only this index.
         Index(
             "ix_orders_date",
             "seller_id",
@@ -97,7 +98,7 @@ class Order(Base):
             text("order_date DESC NULLS LAST"),
             text("id DESC"),
         ),
-        # Plain envelopes are most orders of most sellers, so their dates find them.
+        # Most orders of most sellers are plain envelopes (`pwe`). ix_orders_date finds these.
         Index(
             "ix_orders_shipping",
             "seller_id",
@@ -132,9 +133,8 @@ class Order(Base):
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    # These columns hold a refund: a null refund_amt means not refunded, which differs from a refund
-    # of zero. It is decided from the uploads (`refunds.refund_amount`) whenever something that
-    # decides it changes.
+    # The refund. A null `refund_amt` means that the order is not refunded; a refund of zero is
+    # possible. `refunds.refund_amount` computes it from uploaded values whenever these change.
     refund_type: Mapped[str | None] = mapped_column(Text)
     refund_origin: Mapped[str | None] = mapped_column(Text)
     refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -143,7 +143,7 @@ class Order(Base):
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_reason: Mapped[str | None] = mapped_column(Text)
     refund_note: Mapped[str | None] = mapped_column(Text)
-    # These columns hold the shipping.
+    # The shipping.
     shipping_method: Mapped[str | None] = mapped_column(Text)
     city: Mapped[str | None] = mapped_column(Text)
     state: Mapped[str | None] = mapped_column(Text)
@@ -152,16 +152,16 @@ class Order(Base):
     shipping_item_count: Mapped[int | None]
     product_weight: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_type: Mapped[str] = mapped_column(Text, server_default="pwe")
-    # These are sums over the order's items, written together with them.
+    # Sums over the order's items, written together with the items.
     items_total: Mapped[int] = mapped_column(server_default="0")
     items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    # The hash is null until items of the order are written.
+    # `items_hash` is null until items of the order are written.
     items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
     feedback_rating: Mapped[int | None]
     feedback_comment: Mapped[str | None] = mapped_column(Text)
-    # These are the marks for pulling: the seller's optimistic mark, and the time when the order was
-    # set aside.
+    # `shipped_marked_at`: the seller marked the order as shipped before an upload confirmed it.
+    # `pull_dismissed_at`: the seller excluded the order from pulls.
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
     search_text: Mapped[str] = mapped_column(
@@ -173,9 +173,8 @@ class Order(Base):
 
 
 class OrderItem(Base):
-    """An item is one line of an order.
-
-    An order has one line per sku_id; it may have several lines without one.
+    """A line of an order. An order has at most one line per `sku_id`, and any number of lines
+    without a `sku_id`.
     """
 
     __tablename__ = "order_item"
@@ -206,23 +205,23 @@ class OrderItem(Base):
     quantity: Mapped[int | None]
     main_photo_url: Mapped[str | None] = mapped_column(Text)
     unit_price: Mapped[Decimal | None] = mapped_column(Numeric)
-    # Copies that came back with a refund and are in stock again.
+    # Copies that were returned after a refund and are in stock again.
     restocked: Mapped[int] = mapped_column(server_default="0")
 
 
 class OrderTally(Base):
-    """The tally counts the orders of each kind: for all time, and in each block of 32 days with the
-    number on each of them. Triggers on `orders` update it.
+    """Number of orders by status, shipping type and refund: for all time, and for each block of 32
+    days with the number on each day. Triggers on `orders` update the counts.
 
-    Blocks are counted from 2000-01-01. Orders without a date are counted for all time only. A count
-    may be zero.
+    Block 0 begins on 2000-01-01. Orders without a date are counted only for all time. A count may
+    be zero.
     """
 
     __tablename__ = "order_tally"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # The period is `days` or `ever`.
+    # `days` or `ever`
     period: Mapped[str] = mapped_column(Text, primary_key=True)
-    # The block is 0 for `ever`.
+    # 0 if `period` is `ever`
     block: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     status_group: Mapped[str] = mapped_column(Text, primary_key=True)
     shipping_type: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -232,7 +231,7 @@ class OrderTally(Base):
 
 
 class CustomerNote(Base):
-    """A note on a customer, by the hash of the customer's key."""
+    """A note on a customer. `key` is a hash of the customer's folded name."""
 
     __tablename__ = "customer_note"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -242,8 +241,8 @@ class CustomerNote(Base):
 
 
 class OrderRestock(Base):
-    """A refunded order whose copies went back to the shelves; `placed` names each card with its
-    box, slot and quantity.
+    """A refunded order whose copies are in stock again. `placed` lists each card with its box, slot
+    and quantity.
     """
 
     __tablename__ = "order_restock"
@@ -257,9 +256,7 @@ class OrderRestock(Base):
 
 
 class SalesReport(Base):
-    """A row is one month of the marketplace's own sales report; without revenue it still covers the
-    month.
-    """
+    """A month of the marketplace's own sales report. A month without revenue has a row, too."""
 
     __tablename__ = "sales_report"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -280,8 +277,8 @@ class SalesReport(Base):
 
 
 class CustomerOrder(Base):
-    """The customer of an order, by a hash of the name, and the order's profit: `costed` of its
-    `pieces` have a known cost, and the profit covers these.
+    """The customer and the profit of an order. `name` is a hash of the customer's name. `costed` of
+    the `pieces` have a known cost, and `profit` covers only these.
     """
 
     __tablename__ = "customer_order"
@@ -295,8 +292,8 @@ class CustomerOrder(Base):
 
 
 class CustomerSum(Base):
-    """The sums over a customer's orders; `newest` and `newest_refunded` are orders. Days count
-    where an order's moment was not given.
+    """Sums over a customer's orders. `newest` and `newest_refunded` are ids of orders. `first_given`
+    and `last_given` cover orders with a moment, `first_day` and `last_day` orders with only a date.
     """
 
     __tablename__ = "customer_sum"
@@ -336,7 +333,7 @@ class CustomerSum(Base):
 
 
 class CustomerCount(Base):
-    """The number of a seller's customers, and of those who ordered again."""
+    """The number of a seller's customers, and the number of repeat customers."""
 
     __tablename__ = "customer_count"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -1,5 +1,5 @@
-"""Lists the orders that sold a card, newest first. A page begins after an order, so that a later
-page costs as much as the first.
+"""Lists the orders that contain a card, newest first. A page starts after the order `after`, not at
+an offset, so that later pages are as fast as the first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SoldPage(msgspec.Struct):
     after: int | None
 
 
-# The SKU of a custom listing is the marketplace's own id, as the lines of orders have it.
+# Order lines of a custom listing contain its `listing_id` as SKU.
 _SKU = f"""
     SELECT CASE WHEN c.custom THEN c.listing_id ELSE c.marketplace_id END FROM card c
      WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}
@@ -69,7 +69,7 @@ async def orders_of_card(
     after: int | None,
     limit: int,
 ) -> SoldPage:
-    """Raises NotFound."""
+    """Return a page of the orders that contain a card. Raises NotFound."""
     values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
     found = await reading.rows(_SKU, values)
     if not found:

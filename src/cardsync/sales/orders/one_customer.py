@@ -1,7 +1,8 @@
-"""Reads one customer: orders, refunds and the seller's note; and writes the note.
+"""Reads one customer (orders, refunds and the seller's note), writes the note, and lists repeat
+refunders.
 
-A customer's key is part of addresses, so it is a hash and never the name. A note has its own hash
-of the name, which no other version of the database can change.
+A customer's key is part of web addresses, so it is a hash and never the name. The key of a note is
+a SHA-256 hash of the name, because PostgreSQL's hash function may change with its version.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from cardsync.sales.orders.returns_schemas import (
 from cardsync.sales.orders.schemas import earned_fields, money
 
 KIND: Final = "customer.note"
-# Refunded orders from which on a customer is shown as a repeat refunder.
+# The number of refunded orders that makes a customer a repeat refunder.
 REPEAT_REFUNDS: Final = 2
 
 
-# The orders of a customer: by their kept names, or all orders are looked through while a day of
-# orders is out of date.
+# The orders of a customer: `_KNOWN` finds them in `customer_order`; while a day of orders is
+# outdated, `_LOOKED_FOR` searches all orders.
 _KNOWN: Final = """
     customer_order m JOIN orders ON orders.seller_id = :seller AND orders.id = m.order_id
      WHERE m.seller_id = :seller AND m.name = :name
@@ -72,7 +73,7 @@ _NOTE: Final = "SELECT note, updated_at FROM customer_note WHERE seller_id = :se
 
 
 async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerInFull:
-    """Raises NotFound."""
+    """Read a customer with orders, refunds and the seller's note. Raises NotFound."""
     values = {"seller": caller.seller_id, "name": _name_of(key)}
     [[stale]], [sums], kept = await reading.together(
         [_OUT_OF_DATE, _SUMS.format(orders=_KNOWN), _EARNED],
@@ -82,7 +83,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
     if stale:
         [sums] = await reading.rows(_SUMS.format(orders=_LOOKED_FOR), values)
     count, total, newest, name, first, last, ids = sums
-    # Orders without a name belong to no customer.
+    # Orders without a buyer's name belong to no customer.
     if not name:
         raise _unknown(key)
     found = await reading.rows(_ORDERS, {"seller": caller.seller_id, "ids": ids})
@@ -126,7 +127,7 @@ async def write_note(
     written: Any,
     now: datetime,
 ) -> str:
-    """Write the note on a customer; an empty one is none. Raises BuyersHidden, NotFound,
+    """Write the note on a customer; an empty text removes the note. Raises BuyersHidden, NotFound,
     InvalidPayload.
     """
     caller.must_see_buyers()
@@ -160,7 +161,7 @@ async def undo_note(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring the former note back. Raises ChangedSince."""
+    """Restore the former note. Raises ChangedSince if the note has changed since the write."""
     await locked(session, Lock.SHOP, caller.seller_id)
     key = bytes.fromhex(undo["key"])
     if await _note_of(session, caller, key) != undo["became"]:
@@ -177,7 +178,7 @@ _REFUNDERS: Final = f"""
      ORDER BY c.refunded_orders DESC, c.refunded_total DESC, c.name
 """
 _KEPT: Final = f"customer_sum WHERE seller_id = :seller AND {_AGAIN}"
-# Few orders are refunded, and an index holds them.
+# Few orders are refunded, and ix_orders_refunded contains only these.
 _COUNTED: Final = f"""
     (SELECT {BUYER_HASH} AS name, {REFUNDS}
        FROM orders WHERE seller_id = :seller AND refund_amt IS NOT NULL AND {BUYER_KEY} <> ''
@@ -186,7 +187,7 @@ _COUNTED: Final = f"""
 
 
 async def repeat_refunders(reading: Reading, caller: Caller) -> list[RefunderShown]:
-    """Return the customers with several refunded orders, those with the most first."""
+    """Return the customers with several refunded orders, most refunded orders first."""
     values = {
         "seller": caller.seller_id,
         "least": REPEAT_REFUNDS,

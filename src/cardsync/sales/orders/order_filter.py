@@ -1,8 +1,8 @@
-"""Reads the query of GET /api/orders into a typed filter, and finds the tallied blocks of days that
-make up a window of dates. Pure.
+"""Reads the query of GET /api/orders into a typed filter, and converts a range of dates into blocks
+of `order_tally`. Pure.
 
-Numbers are clamped; any other wrong value is refused with 422, naming the parameter. A blank value
-counts as no value.
+Numbers are clamped to their range. Any other invalid value raises an error (422) that names the
+parameter. A blank value counts as absent.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _SWITCH = {
 
 @dataclass(frozen=True)
 class OrderFilter(Paging):
-    """Empty `statuses` mean all of them; an `items_per_order` of None means every item. Without
-    `by_buyer`, `search` looks at order numbers alone. Without `counted`, frequent matches are not
-    counted: their total is zero.
+    """A filter of orders. Empty `statuses` match all statuses; an `items_per_order` of None returns
+    all items. If `by_buyer` is false, `search` searches only order numbers. If `counted` is false,
+    the total of a filter with many matches is not counted and is zero.
     """
 
     page: int = 1
@@ -66,8 +66,8 @@ class OrderFilter(Paging):
     counted: bool = True
 
     def asked_by(self, caller: Caller) -> OrderFilter:
-        """Return the filter without the parts that would reveal buyers to a caller who may not see
-        them.
+        """Return the filter; for a caller who may not see buyers, without searching or sorting by
+        buyer.
         """
         if caller.sees_buyers:
             return self
@@ -75,7 +75,7 @@ class OrderFilter(Paging):
 
     @property
     def tallied(self) -> bool:
-        """Return whether the tally counts these orders already, whatever their number."""
+        """Return whether `order_tally` alone can count the matching orders."""
         by_row = (
             self.search,
             self.product_line,
@@ -88,7 +88,7 @@ class OrderFilter(Paging):
 
     @property
     def by_to_ship(self) -> bool:
-        """Return whether the conditions name the statuses of orders to ship."""
+        """Return whether the SQL conditions need the statuses of orders to ship as a parameter."""
         return self.pull_session in ("none", "pulled", "missing") or self.state in (
             "to_ship",
             "on_the_way",
@@ -126,9 +126,7 @@ def read_page(given: Given) -> Paging:
 
 
 def status_group(status: str) -> str:
-    """Return the group that the tally counts a status in: both spellings of Cancelled are one
-    group.
-    """
+    """Return the `status_group` of a status: both spellings of Cancelled are one group."""
     return "Cancelled" if status.strip().lower() in ("canceled", "cancelled") else status
 
 
@@ -148,8 +146,8 @@ def _read(
     what: str,
     read: Callable[[str], T | None],
 ) -> T | None:
-    """Return the value as `read` reads it, None if there is no value. Raise InvalidPayload if
-    `read` returns nothing.
+    """Return the parameter's value as `read` converts it; None if the parameter is absent. Raises
+    InvalidPayload if `read` returns None.
     """
     if not (value := _last(given, name).strip()):
         return None
@@ -212,14 +210,14 @@ def _pull_session(given: Given) -> int | PullWord | None:
     )
 
 
-# Days are tallied in blocks; block 0 begins here.
+# `order_tally` counts days in blocks; block 0 begins on this date.
 BLOCKS_FROM = date(2000, 1, 1)
 BLOCK_DAYS = 32
 
 
 class Blocks(NamedTuple):
-    """The blocks go from the first to the last; there are none if the last is before the first. In
-    a block of `edges` only the given days count, the first day of a block being 1.
+    """The range of blocks from `first` to `last`; empty if `last` is less than `first`. `edges` maps
+    a block of which only some days count to its first and last counted day, from 1 to 32.
     """
 
     first: int
@@ -228,7 +226,7 @@ class Blocks(NamedTuple):
 
 
 def blocks(first: date | None, last: date | None) -> Blocks:
-    """Return the tallied blocks that make up the days from `first` to `last`, both included."""
+    """Return the blocks that cover the days from `first` to `last`, both included."""
     (first_block, begin), (last_block, end) = _place(first or date.min), _place(last or date.max)
     edges: dict[int, tuple[int, int]] = {}
     if first and begin > 1:

@@ -12,12 +12,12 @@ from cardsync.sales.orders.order_filter import OrderFilter, Sort
 
 
 class PageOrder(NamedTuple):
-    """`by` is the order of an index, read forwards or backwards; `whole` is the same with nulls
-    last. Without an index both orders are the same.
+    """ORDER BY terms. `by` is the order of an index, read forwards or backwards; `whole` is the
+    same order with nulls last. Without an index, both are equal.
 
-    They differ where the index is read against its nulls: then `nulls_apart` is the column whose
-    nulls must be read apart. `keys` are the columns of `orders` that the order needs, each with its
-    name in `named`, the order of a result that has them.
+    Read backwards, a nullable index has nulls first, so `by` and `whole` differ. Then rows with a
+    null in the column `nulls_apart` must be read separately, after all others. `keys` selects the
+    columns that the order needs, under the names that `named` uses to sort the result again.
     """
 
     by: str
@@ -29,7 +29,7 @@ class PageOrder(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A key is a value of an order; it says whether its index has the largest value first."""
+    """A value to sort by. `falling` is whether its index has the largest value first."""
 
     value: str
     falling: bool
@@ -40,12 +40,11 @@ class _Key(NamedTuple):
 _DATE = _Key("orders.order_date", True, True)
 _KEYS: dict[Sort, tuple[_Key, ...]] = {
     "date": (_DATE,),
-    # These two are sorted on request: an index for each would cost time for every order that is
-    # written.
+    # Total and buyer have no index, because an index would slow down every write of an order.
     "total": (_Key("orders.total_amt", True, True, indexed=False),),
     "buyer": (_Key(f"nullif({BUYER_KEY}, '')", False, True, indexed=False),),
     "number": (_Key("orders.order_number", False, False),),
-    # The newest order of each status comes first, as in its index.
+    # Within a status, the newest order is first, as in the index.
     "status": (_Key("orders.status_group", False, False), _DATE),
 }
 

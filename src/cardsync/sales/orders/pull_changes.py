@@ -1,9 +1,9 @@
-"""Finds the differences between a pull session and its orders: SQL over `orders` and `p` (the order
-in its session) for the values that a session stores and for those that have changed since. Pure.
+"""SQL for the values that a pull session copies from its orders, and for the copied values that
+differ from the current orders. The SQL uses the tables `orders` and `p`, which is
+`pull_session_order`. Pure.
 
-The session does not store the buyer's name, which is always read from the order itself. The two
-rows alone show a difference, because every page of orders counts differences; a hash shows those of
-the items.
+A session does not copy the buyer's name. Every page of orders counts differences, so the SQL
+compares only these two rows; a hash finds changed items without reading the items.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 from cardsync.sales.orders.items import ITEMS_HASH
 from cardsync.sales.orders.pullable import SHIPPED_AS_MARKED
 
-# An item as it was has these columns of `order_item`, and the session has them beside the item's
-# id.
+# `pull_session_item` has copies of these columns of `order_item`.
 KEPT_OF_ITEM = (
     "sku_id", "product_name", "product_line", "condition", "set_name", "rarity", "quantity",
     "main_photo_url",
 )  # fmt: skip
 
-# The session stores these values of an order: column → current value.
+# Columns of `pull_session_order`, each with the SQL of the order's current value.
 _STORED = {
     "status": "orders.status",
     "refund_amt": "orders.refund_amt",
@@ -34,13 +33,12 @@ KEPT_OF_ORDER = _STORED | {
 
 
 def _differs(name: str, now: str) -> str:
-    # A shipment that its seller announced is no surprise.
+    # A new status that only confirms the seller's shipped mark is no difference.
     but = f" AND NOT {SHIPPED_AS_MARKED}" if name == "status" else ""
     return f"CASE WHEN {now} IS DISTINCT FROM p.{name}{but} THEN '{name}' END"
 
 
-# The expression lists the names of the columns that differ. An order without a hash has the items
-# that it always had.
+# The names of the differing values. An order without a hash has had no change of its items.
 CHANGED = f"""array_remove(ARRAY[{", ".join(_differs(name, now) for name, now in _STORED.items())},
  CASE WHEN orders.items_hash IS NOT NULL AND orders.items_hash IS DISTINCT FROM p.items_hash
       THEN 'items' END], NULL)"""

@@ -1,8 +1,8 @@
-"""Sets an order aside, takes it back or marks it as shipped, in a pull session or not. Each
-operation is idempotent.
+"""Excludes an order from pulls (`dismiss`), returns it to pulls (`undismiss`), or marks it as
+shipped, whether or not it is in a pull session. Each operation is idempotent.
 
-An order that is set aside leaves the open session. The shipped mark is optimistic: it stays until
-an upload brings the order's real state.
+A dismissed order is removed from the open session. The shipped mark does not wait for the
+marketplace; the next upload contains the order's real status.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from cardsync.sales.orders.pullable import (
     UNSHIPPED,
 )
 
-# The marks that can be undone (`shop/activity/undo_kinds.py`): each with its column and its words.
+# The marks that can be undone (`shop/activity/undo_kinds.py`), each with its column and the words
+# for it in messages.
 DISMISSED: Final = "order.dismissed"
 SHIPPED: Final = "order.marked_shipped"
 MANY_SHIPPED: Final = "order.many_marked_shipped"
@@ -77,8 +78,8 @@ async def undismiss(
 async def undo_marks(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Remove the marks of the entry's orders that still have one. Raises ChangedSince where none
-    has.
+    """Remove the marks that an activity entry set and that still exist. Raises ChangedSince if none
+    exists.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     column, reported = _UNDONE[undo["kind"]]
@@ -100,8 +101,8 @@ async def mark_shipped(
     *,
     confirmed: bool = False,
 ) -> OrderMarks:
-    """Raises NotFound, and CardMissing where nobody has said what is done about a card of the
-    order, unless that is confirmed.
+    """Mark an order as shipped. Raises NotFound, and, unless `confirmed`, CardMissing if a card of
+    the order was not found and nobody has decided about it.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     if not confirmed and await _those(session, caller, [order_id], INCOMPLETE):
@@ -135,7 +136,7 @@ async def _those(
 
 
 async def to_mark(session: AsyncSession, caller: Caller, order_ids: Sequence[int]) -> list[int]:
-    """Return those of the orders that are still to be shipped."""
+    """Return the ids of the orders that are not shipped yet."""
     return await _those(session, caller, order_ids, UNSHIPPED)
 
 
@@ -154,9 +155,9 @@ async def mark_many_shipped(
     *,
     confirmed: bool = False,
 ) -> ManyMarked:
-    """Mark those of the orders as shipped that are still to be shipped; one undo takes all marks
-    back. Orders that wait for a card that was not found stay and are named, unless that is
-    confirmed. Raises InvalidPayload for an order that is not the seller's.
+    """Mark the orders that are not shipped yet as shipped; one undo removes all marks. Unless
+    `confirmed`, orders with an undecided missing card are not marked, and their ids are returned.
+    Raises InvalidPayload for an order that is not the seller's.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     await need_orders(session, caller.seller_id, order_ids)
@@ -185,7 +186,7 @@ async def unmark_shipped(
     order_id: int,
     now: datetime,
 ) -> OrderMarks:
-    """Remove the mark; the order is to be shipped, unless an upload says otherwise."""
+    """Remove the shipped mark; the status of the latest upload decides again."""
     return await _mark(
         session,
         caller,
@@ -208,7 +209,7 @@ async def _mark(
     reported: str,
     now: datetime,
 ) -> OrderMarks:
-    """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
+    """Set or clear a mark. A mark that is already set keeps its time. Raises NotFound."""
     seller_id = caller.seller_id
     await locked(session, Lock.SHOP, seller_id)
     number = await order_number(session, seller_id, order_id)
@@ -235,7 +236,9 @@ async def _set(
     column: str,
     value: datetime | None,
 ) -> bool:
-    """Set or clear a mark, and say whether it was otherwise; one that is set keeps its time."""
+    """Set or clear a mark, and return whether that changed the order. A mark that is already set
+    keeps its time.
+    """
     unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
     statement = f"UPDATE orders SET {column} = :value WHERE seller_id = :seller AND id = :id"
     return await run(session, f"{statement} AND {unless_so}", {**named, "value": value}) > 0

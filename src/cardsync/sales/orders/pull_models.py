@@ -1,4 +1,4 @@
-"""Tables of pull sessions (all tenant): `pull_session`, `pull_session_order`, `pull_session_item`."""
+"""Tenant tables of pull sessions: `pull_session`, `pull_session_order`, `pull_session_item`."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.platform.database.columns import FALSE, Base, Moment
 
 PullState = Literal["open", "completed", "cancelled"]
-# The decisions about cards that were not found.
+# The seller's decision about a card that was not found.
 MissingOutcome = Literal["found", "other_copy", "refund", "message"]
-# Why a card was not taken: its place is empty, it is damaged, or another card is there.
+# The reason why a card was not pulled: its place is empty, it is damaged, or the place has another
+# card.
 MissingReason = Literal["not_there", "damaged", "other_card"]
 
 
 class PullSession(Base):
-    """A pull session is a fixed snapshot of orders to pull; a seller has at most one open session.
-
-    `state` is open, completed or cancelled.
-    """
+    """A fixed snapshot of orders to pull. A seller has at most one open session."""
 
     __tablename__ = "pull_session"
     __table_args__ = (
@@ -53,10 +51,12 @@ class PullSession(Base):
 
 
 class PullSessionOrder(Base):
-    """An order in a session, as it was when the session was opened. If an upload changes it,
-    it stays, and is marked for review: while the session is open that is read from the order itself
-    (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` hold the values of
-    the session's end.
+    """An order in a session, with its values when the session was opened. An order that an upload
+    changes stays in the session and needs review.
+
+    In an open session, the review is computed from the order (`pullable.NEEDS_REVIEW`,
+    `pull_changes.CHANGED`). When the session ends, the review is stored in `in_review` and
+    `changed`.
     """
 
     __tablename__ = "pull_session_order"
@@ -71,15 +71,14 @@ class PullSessionOrder(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # Orders that were pushed to the end are in the order of their turns; the turn is null for all
-    # others.
+    # Orders that were moved to the end are sorted by this number; it is null for all other orders.
     deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None] = mapped_column(Moment)
-    # A card of the order was not found on its place.
+    # The time when a card of the order was reported as not found.
     missing_at: Mapped[datetime | None] = mapped_column(Moment)
     in_review: Mapped[bool] = mapped_column(server_default=FALSE)
     changed: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    # These values are those of the session's opening.
+    # The order's values when the session was opened.
     status: Mapped[str | None] = mapped_column(Text)
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_type: Mapped[str] = mapped_column(Text)
@@ -89,8 +88,8 @@ class PullSessionOrder(Base):
 
 
 class PullSessionItem(Base):
-    """A line of an order in a session, as it was when the session was opened; whether its card was
-    missing, and the decision about it.
+    """A line of an order in a session, with its values when the session was opened. If the card was
+    not found, the `missing_` columns have the report and the seller's decision.
     """
 
     __tablename__ = "pull_session_item"
@@ -102,7 +101,7 @@ class PullSessionItem(Base):
                 "pull_session_order.session_id",
                 "pull_session_order.order_id",
             ],
-            # An order that is taken out of a session takes its lines along.
+            # The removal of an order from a session removes its lines, too.
             ondelete="CASCADE",
         ),
         Index(
@@ -134,13 +133,13 @@ class PullSessionItem(Base):
     rarity: Mapped[str | None] = mapped_column(Text)
     quantity: Mapped[int | None]
     main_photo_url: Mapped[str | None] = mapped_column(Text)
-    # The card was not found at that time, by a person with this name.
+    # The time when the card was reported as not found, and the name of the reporting person.
     missing_at: Mapped[datetime | None] = mapped_column(Moment)
     missing_by: Mapped[str | None] = mapped_column(Text)
     missing_reason: Mapped[MissingReason | None] = mapped_column(Text)
     missing_outcome: Mapped[MissingOutcome | None] = mapped_column(Text)
     missing_refund: Mapped[Decimal | None] = mapped_column(Numeric)
-    # The copy that went in its place, in words, and what its seller noted.
+    # A description of the copy that was sent instead, and the seller's note.
     missing_copy: Mapped[str | None] = mapped_column(Text)
     missing_note: Mapped[str | None] = mapped_column(Text)
     settled_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -1,8 +1,7 @@
-"""Reads pull sessions: the counts of each, and its orders in work order.
+"""Reads pull sessions: the counts of each session, and its orders in work order.
 
-Orders and items appear as they were when the session was opened. For an open session the current
-values are shown beside those that an upload has changed; an ended session has the values of its
-end.
+Orders and items have their values when the session was opened. `changed` lists the values that an
+upload has changed: until now in an open session, until its end in an ended session.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from cardsync.stock.shelving.places import places_of_items
 _IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
 _CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 
-# Each order of the open session is found by its key, whatever the planner expects of new tables;
-# the orders of ended sessions are not read.
+# The statement finds each order of the open session by its key, even if statistics of the tables
+# are missing. It does not read the orders of ended sessions.
 SUMMARIES = queries_of(__package__)["summaries"].format(needs_review=NEEDS_REVIEW, changed=CHANGED)
 
-# The statement reads the newest sessions, newest first.
+# The newest sessions, newest first.
 RECENT = SUMMARIES.format(
     sessions="SELECT id FROM pull_session WHERE seller_id = :seller"
     f" ORDER BY opened_at DESC LIMIT {PULL_SESSIONS_SHOWN}"
@@ -69,8 +68,8 @@ async def recent(session: AsyncSession, caller: Caller) -> list[PullSession]:
 
 
 async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> PullSessionOrders:
-    """Return a session with its orders in work order, each with its items in the order of the
-    shelves. Raises NotFound.
+    """Return a session with its orders in work order, and each order's items in shelf order. Raises
+    NotFound.
     """
     session_summary = await summary(session, caller, session_id)
     orders = await _orders_of(session, caller, session_id)

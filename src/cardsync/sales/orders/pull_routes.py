@@ -1,6 +1,4 @@
-"""HTTP routes of pull sessions: open one, go through it order by order, end it; and the marks of
-single orders.
-"""
+"""HTTP routes of pull sessions and of the marks of single orders."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, probl
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
-# A filter of the list, which reads texts.
+# A filter of the list of orders, whose query parameters are texts.
 Words = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]
 Filter = Words | int | bool | None
 
@@ -55,7 +53,7 @@ class OpenPullSession(msgspec.Struct):
     state: Filter = None
 
     def filters(self) -> dict[str, list[str]]:
-        """As a query would carry them."""
+        """Return the filters in the form of query parameters."""
         given = {
             name: getattr(self, name) for name in self.__struct_fields__ if name != "order_ids"
         }

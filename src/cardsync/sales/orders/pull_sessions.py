@@ -1,9 +1,8 @@
 """Opens a pull session with a fixed snapshot of orders, marks its orders, and ends it.
 
-Every write here locks the seller's account row first, so that two callers go one after the other; a
-unique index proves that at most one session is open. Uploads do not pass through this module: the
-session holds orders and items as they were, and their differences are read from the orders
-themselves (pull_changes.py).
+Every write first takes the seller's `Lock.SHOP`, so that writes run one after the other; a unique
+index guarantees that at most one session is open. Uploads do not change sessions: a session keeps
+its copies of orders and items, and `pull_changes.py` compares them with the current orders.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from cardsync.sales.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_OR
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
 
-# The topic of notices that a session has changed; the payload is `seller:session`.
+# The notification topic for changed sessions; the payload is `seller:session`.
 PULLS: Final = "pulls"
-# The ends of a session that can be undone (`shop/activity/undo_kinds.py`).
+# The actions that end a session and can be undone (`shop/activity/undo_kinds.py`).
 COMPLETED: Final = "pull_session.completed"
 CANCELLED: Final = "pull_session.cancelled"
 ENDS: Final = {COMPLETED: "completed", CANCELLED: "cancelled"}
-# The most missing orders that a refusal names.
+# The maximum number of unknown orders that an error message lists.
 _NAMED: Final = 100
 
 
@@ -46,11 +45,11 @@ async def open_session(
     wanted: OrderFilter,
     now: datetime,
 ) -> int:
-    """Open a session of the orders that the filter leaves, limited to the named ones if any are
-    named; orders that cannot be pulled are left out.
+    """Open a session of the pullable orders that match the filter and, if `order_ids` is not None,
+    are in `order_ids`. Return the session's id.
 
-    Raises PullSessionOpen, and InvalidPayload for orders, or for a filter by a session, that the
-    seller does not have.
+    Raises PullSessionOpen, and InvalidPayload if an order, or a session in the filter, is not the
+    seller's.
     """
     seller_id = caller.seller_id
     await locked(session, Lock.SHOP, seller_id)
@@ -80,7 +79,7 @@ async def open_session(
 
 
 async def need_orders(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> None:
-    """Raise InvalidPayload for orders that the seller does not have."""
+    """Raise InvalidPayload if an order is not the seller's."""
     known = text("SELECT id FROM orders WHERE seller_id = :seller AND id = ANY (:ids)")
     found = await session.scalars(known, {"seller": seller_id, "ids": list(order_ids)})
     if unknown := sorted(set(order_ids).difference(found)):
@@ -111,7 +110,7 @@ async def _take(
     of_order = ", ".join(KEPT_OF_ORDER)
     of_item = ", ".join(KEPT_OF_ITEM)
     now_of_item = ", ".join(f"i.{name}" for name in KEPT_OF_ITEM)
-    # One statement takes orders and items of one moment, whatever uploads commit meanwhile.
+    # One statement copies orders and items, so that no upload can commit between the two copies.
     taken = await session.execute(
         text(f"""
             WITH taken AS (
@@ -133,8 +132,8 @@ async def _take(
     return int(taken.scalar_one())
 
 
-# Phones see the desk's work on an order as marks of the copies that no phone has. An order that is
-# not to be pulled any more gets none.
+# Work on an order outside the phones becomes marks, which phones show, of the copies that no phone
+# has marked. An order that is no longer pullable gets no marks.
 _AT_THE_DESK = queries_of(__package__)["at_the_desk"].format(needs_review=NEEDS_REVIEW)
 
 
@@ -165,8 +164,8 @@ async def _mark_for_phones(place: _InSession, kind: Literal["pulled", "defer"]) 
 async def mark_pulled(
     session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
-    """Mark an order as pulled. The first time stays, so the call is idempotent. Raises NotFound,
-    PullSessionNotOpen.
+    """Mark an order as pulled. A pulled order keeps its first time, so the call is idempotent.
+    Raises NotFound, PullSessionNotOpen.
     """
     place = _InSession(session, caller, session_id, order_id, now)
     said = "order {} pulled in pull {}"
@@ -179,8 +178,7 @@ async def mark_pulled(
 async def defer(
     session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
-    """Push an order to the end; one that is there already stays.
-
+    """Move an order to the end of the session, unless it is the last order that was moved there.
     Raises NotFound, PullSessionNotOpen.
     """
     place = _InSession(session, caller, session_id, order_id, now)
@@ -202,9 +200,8 @@ async def unassign(
     order_id: int,
     now: datetime,
 ) -> None:
-    """Take an order out of the session, as if it had never been in.
-
-    Raises NotFound, PullSessionNotOpen.
+    """Remove an order from the session; another session may pull it. Raises NotFound,
+    PullSessionNotOpen.
     """
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
@@ -215,7 +212,7 @@ async def unassign(
 
 
 class MissingMark(NamedTuple):
-    """A card that was not found: by whom, and why."""
+    """A card that was not found, with the reporting person and the reason."""
 
     item_id: int
     person: str
@@ -230,9 +227,8 @@ async def keep_missing(
     lost: Sequence[MissingMark],
     now: datetime,
 ) -> None:
-    """Note which cards of the order were not found, by whom and why; none of them, if all were
-    after all. The first time stays, and settled cards stay settled.
-
+    """Store which cards of the order were not found; an empty `lost` means that all were found. A
+    card that was already missing keeps its first time, and a card with a decision is unchanged.
     Raises NotFound, PullSessionNotOpen.
     """
     place = _InSession(session, caller, session_id, order_id, now)
@@ -272,7 +268,7 @@ async def _note_missing(place: _InSession, lost: Sequence[MissingMark]) -> None:
 async def keep_unpulled(
     session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
-    """Take back that an order was pulled. Raises NotFound, PullSessionNotOpen."""
+    """Mark an order as not pulled. Raises NotFound, PullSessionNotOpen."""
     place = _InSession(session, caller, session_id, order_id, now)
     said = "order {} not pulled after all in pull {}"
     await _change(place, "pulled_at = NULL", "p.pulled_at IS NOT NULL", "unpulled", said)
@@ -285,8 +281,8 @@ async def end_session(
     end: Literal["completed", "cancelled"],
     now: datetime,
 ) -> None:
-    """Complete or cancel a session, which can be undone until another is opened; a repeated call
-    changes nothing. Raises NotFound, PullSessionNotOpen.
+    """Complete or cancel a session. The end can be undone until another session is opened. A
+    repeated call changes nothing. Raises NotFound, PullSessionNotOpen.
     """
     seller_id = caller.seller_id
     await locked(session, Lock.SHOP, seller_id)
@@ -313,7 +309,7 @@ async def end_session(
 
 
 async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:
-    """Return the order's number. Raises NotFound for an unknown id and another seller's id."""
+    """Return the order's number. Raises NotFound if the seller has no such order."""
     query = text("SELECT order_number FROM orders WHERE seller_id = :seller AND id = :id")
     number: str | None = await session.scalar(query, {"seller": seller_id, "id": order_id})
     if number is None:
@@ -322,7 +318,7 @@ async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> 
 
 
 async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool:
-    """Take an order out of the open session; return False if it is in none."""
+    """Remove an order from the open session; return whether it was in the open session."""
     taken = await session.execute(
         text("""
             DELETE FROM pull_session_order p USING pull_session s
@@ -353,10 +349,11 @@ async def session_state(session: AsyncSession, seller_id: int, session_id: int) 
 
 
 async def _change(place: _InSession, change: str, condition: str, action: str, said: str) -> bool:
-    """Change the order of an open session and note it; return whether there was something to
-    change. `said` has places for the order's number and the session.
+    """Apply the SQL assignment `change` to an order of an open session, and note it in the
+    activity. Return whether the order met the SQL `condition`. `said` is the text of the note, a
+    format string for the order's number and the session's id.
 
-    Raises NotFound for an order that is not in the session, PullSessionNotOpen.
+    Raises NotFound if the order is not in the session, and PullSessionNotOpen.
     """
     session, caller, session_id, order_id, now = place
     await _open_one(session, caller.seller_id, session_id)
@@ -381,7 +378,7 @@ async def _change(place: _InSession, change: str, condition: str, action: str, s
 
 
 async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) -> None:
-    """Store the reviews of a session: it does not follow its orders' later changes."""
+    """Store the current review of each order, because an ended session ignores later changes."""
     await session.execute(
         text(f"""
             UPDATE pull_session_order p SET in_review = now.in_review, changed = now.changed

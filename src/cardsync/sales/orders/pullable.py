@@ -1,9 +1,8 @@
-"""Decides which orders are still to be shipped, which of them can be pulled or are pulled, and
-whether a seller's shipped mark is ahead of the synced status.
+"""Rules that decide which orders are to be shipped, which of these can be pulled or are pulled, and
+whether a seller marked an order as shipped before the synced status says so.
 
-Each rule is a pure function of an order's facts, and also a condition of SQL on the table under its
-own name, `orders`; a test compares function and SQL. The statements find orders that can be pulled
-by their statuses, because a seller has few.
+Each rule is a pure function and an SQL condition on the table `orders`; a test compares both.
+Statements find orders to ship by their statuses, because a seller has few different statuses.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _FLAGS = re.ASCII | re.IGNORECASE
 
 
 def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
-    """Return whether the synced values say that the order is paid, ready to ship or processing, and
-    neither shipped nor cancelled nor refunded.
+    """Return whether the synced status is paid, ready to ship or processing, and the order is not
+    shipped, cancelled or refunded.
     """
     if status is None or refund_amt is not None:
         return False
@@ -35,7 +34,7 @@ def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
     )
 
 
-# Where an order is, once it is shipped; a refunded order is nowhere else.
+# Patterns for the statuses of orders on the way.
 _ON_THE_WAY = "shipped|in transit"
 _NOT_ON_THE_WAY = "unshipped|not shipped|delivered|cancel|refund"
 
@@ -43,8 +42,8 @@ _NOT_ON_THE_WAY = "unshipped|not shipped|delivered|cancel|refund"
 def on_the_way(
     status: str | None, refund_amt: Decimal | None, shipped_marked_at: datetime | None
 ) -> bool:
-    """Return whether the synced status says that the order is shipped and not delivered, or its
-    seller alone says so.
+    """Return whether the order is shipped and not delivered: by its synced status, or by the
+    seller's mark on an order to ship. A refunded order is never on the way.
     """
     if refund_amt is not None:
         return False
@@ -67,9 +66,8 @@ _STATUS_WAITS = (
 TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
-# This statement finds those of a seller's statuses that wait to be shipped. `PULLABLE` takes them
-# as the value `:to_ship_statuses`, so that the planner plans a query by the number of orders that
-# these statuses have.
+# The seller's statuses that mean an order is to be shipped. `PULLABLE` has them as the parameter
+# `:to_ship_statuses`, so that the planner can estimate the number of orders with these statuses.
 TO_SHIP_STATUSES = f"""
     SELECT DISTINCT orders.status_group FROM order_tally AS orders
      WHERE orders.seller_id = :seller AND orders.period = 'ever'
@@ -96,13 +94,13 @@ IN_OPEN_SESSION = """EXISTS (
      WHERE s.seller_id = :seller AND s.state = 'open'
        AND p.seller_id = :seller AND p.order_id = orders.id)"""
 
-# A pull that was not given up had the order, and all its copies are in hand.
+# The order was marked as pulled in a session that was not cancelled.
 PULLED = """EXISTS (
     SELECT FROM pull_session_order p
       JOIN pull_session s ON s.seller_id = p.seller_id AND s.id = p.session_id
      WHERE p.seller_id = :seller AND p.order_id = orders.id AND p.pulled_at IS NOT NULL
        AND s.seller_id = :seller AND s.state <> 'cancelled')"""
-# A card was not found, and nobody has decided about it.
+# A card of the order was not found, and the seller has not decided about it.
 UNSETTLED = "i.missing_at IS NOT NULL AND i.missing_outcome IS NULL"
 MISSING = f"""EXISTS (
     SELECT FROM pull_session_item i
@@ -127,24 +125,27 @@ STATES = {
         AND orders.status_group !~* 'undelivered|not delivered|cancel|refund')""",
     "refunded": "orders.refund_amt IS NOT NULL",
 }
-# Pulled, and still to be shipped; and those that wait for a card that was not found.
+# Orders to ship that are pulled (`READY`), and orders to ship with an undecided missing card.
 READY = f"{UNSHIPPED} AND {PULLED}"
 INCOMPLETE = f"{UNSHIPPED} AND {MISSING}"
 
 
 def is_beyond(status: str | None) -> bool:
-    """Return whether the synced status says that the order was shipped, or that it never will be."""
+    """Return whether the synced status is shipped, delivered, cancelled or refunded."""
     return bool(re.search(_BEYOND, status or "", _FLAGS))
 
 
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
-    """Return whether the seller's mark is ahead of the synced status."""
+    """Return whether the seller marked the order as shipped, and the synced status does not yet
+    confirm it.
+    """
     return shipped_marked_at is not None and not is_beyond(status)
 
 
 def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: datetime | None) -> bool:
-    """Return whether an order in an open session needs a review because an upload changed it; an
-    order that its seller marked as shipped may turn out to be shipped.
+    """Return whether an order in an open session needs a review, because an upload changed it so
+    that it is no longer to be shipped. An order that the seller marked as shipped needs no review
+    when its status confirms that.
     """
     return not to_ship and (
         shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS)

@@ -1,8 +1,9 @@
 """Reads a page of a seller's orders with their items, and the number of orders of each status.
 
-The ids of the page are read first, then its rows. A filter by date, status, refund and shipping
-type alone is counted already (`order_tally`), and its page is read in the order of an index. Any
-other filter scans orders: a rare match is found and counted by one pass, a frequent one by a probe.
+The first statements read the ids of the page, the last ones its rows. For a filter by only date,
+status, refund and shipping type, `order_tally` has the counts, and an index has the order of the
+page. Any other filter scans orders: a probe of the first orders finds a page of frequent matches,
+and a pass over all orders finds and counts rare matches.
 """
 
 from __future__ import annotations
@@ -39,21 +40,22 @@ from cardsync.sales.orders.schemas import ORDER_COLUMNS, ItemRow, OrderRow, orde
 Values = dict[str, Any]
 Counts = dict[str, int]
 
-# For each order that the page needs, the probe scans this many of the first orders before the read
-# scans all of them; in all it scans at most the second number. A page that reaches further than a
-# quarter of that number is hardly ever filled by a probe.
+# The probe scans at most `PROBED_FOR_EACH` of the first orders for each order up to the end of the
+# page, and at most `PROBED` in total. If the probe does not fill the page, all orders are scanned.
+# A page that ends after more than PROBED / REACHED_BY orders is not probed, because a probe would
+# hardly ever fill it.
 PROBED_FOR_EACH = 40
 PROBED = 20_000
 REACHED_BY = 4
-# Several statuses are read from the index of each up to this place, and beyond it from the index of
-# all.
+# A page of several statuses that ends before this position merges the orders of each status from
+# ix_orders_status. A later page is read from ix_orders_date.
 MERGED = 10_000
 
 
 @dataclass(frozen=True)
 class FoundOrders:
-    """`status_counts` holds the orders that the filter would find in each status if it named none;
-    `total` is the number that it finds.
+    """A page of orders. `status_counts` counts the matches of the filter without its statuses, by
+    status; `total` counts all matches of the filter.
     """
 
     orders: list[OrderRow]
@@ -95,7 +97,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
     return await _shown(reading, caller, values, wanted, ids, tally)
 
 
-# The ids of a page come from one query, or from several.
+# One or several queries read the ids of a page.
 
 
 def _page(where: str, by: str) -> str:
@@ -103,7 +105,9 @@ def _page(where: str, by: str) -> str:
 
 
 def _merged(tallied: list[str], order: PageOrder) -> str:
-    """Return the page of several statuses, each read as far as it may reach into the page."""
+    """Return the statement for a page of several statuses: from each status, the first `:reach`
+    orders are read, and these are merged.
+    """
     return f"""
         SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status)
          CROSS JOIN LATERAL (
@@ -115,8 +119,8 @@ def _merged(tallied: list[str], order: PageOrder) -> str:
 
 
 async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
-    """Read a page against the direction of its index, which then begins with the nulls: a query of
-    their own puts them behind all others.
+    """Read a page backwards from an index whose nulls are then first: a second query reads the rows
+    with nulls, to put them last.
     """
     some, none = (
         f"{where} AND {order.nulls_apart} IS NOT NULL",
@@ -142,8 +146,8 @@ async def _scanned(
     wanted: OrderFilter,
     order: PageOrder,
 ) -> FoundOrders:
-    """Return page and counts of a filter that the tally does not count: frequent matches fill the
-    page soon and are only counted; rare ones are found and counted by the same pass.
+    """Return the page and the counts of a filter that `order_tally` cannot count. If a probe fills
+    the page, another statement only counts; otherwise one pass over all orders finds and counts.
     """
     tallied, of_tallied = tallied_conditions(wanted)
     others, of_others = other_conditions(wanted)
@@ -158,7 +162,7 @@ async def _scanned(
         and reach * REACHED_BY <= PROBED
     ):
         probe, more = _probe(wanted, order, [*tallied, *status], others)
-        # Without a count, a page that is found saves a pass over all orders.
+        # Without a count, a successful probe saves the pass over all orders, so it may scan more.
         probed = min(PROBED, PROBED_FOR_EACH * reach) if wanted.counted else PROBED
         values |= more | {"probed": probed}
         ids = await _column(reading, probe, values)
@@ -187,9 +191,9 @@ async def _scanned(
 def _probe(
     wanted: OrderFilter, order: PageOrder, tallied: list[str], others: list[str]
 ) -> tuple[str, Values]:
-    """Return the statement that looks for a page among the first orders, and its values. It does
-    not pay among few orders, and the tally has their number: reading the tally comes first and ends
-    the probe.
+    """Return the statement that searches the first orders for the page, and its values. The probe
+    returns nothing if `order_tally` has no more than `:probed` orders, because then a pass over all
+    orders is as fast.
     """
     number, counted, values = tally_conditions(wanted)
     many = (
@@ -208,11 +212,12 @@ def _probe(
 
 
 def _is_rare(wanted: OrderFilter) -> bool:
-    """Return whether an index holds the few orders that the filter finds."""
+    """Return whether the filter matches few orders, which an index contains."""
     return wanted.ship_pending or wanted.pull_session is not None or wanted.state == "to_ship"
 
 
-# Delivered and refunded orders, and those on the way, are counted already; few are to be shipped.
+# `order_tally` counts the delivered, refunded and shipped orders. Orders to ship are few, so
+# `_OPEN_ORDERS` counts the orders themselves.
 _TALLIED_STATES = """
     SELECT status_group, refunded, sum(orders)::bigint FROM order_tally
      WHERE seller_id = :seller AND period = 'ever'
@@ -255,7 +260,7 @@ async def state_counts(reading: Reading, caller: Caller) -> StateCounts:
     return StateCounts(waiting, **counts, worth=worth or Decimal())
 
 
-# These statements read the rows of the page.
+# The statements that read the rows of the page.
 _ON_PAGE = "unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS page (id, place)"
 _ORDERS = Planned(
     "orders_shown",
@@ -282,8 +287,8 @@ _SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
 
 
 def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
-    """Return the statement of the counts. The counts of all time come from one of four statements;
-    the statement for a window of dates names its blocks.
+    """Return the statement that reads the counts from `order_tally`. Without dates it is one of four
+    prepared statements; with dates it contains the numbers of blocks, so it is not prepared.
     """
     statement = f"""
         SELECT status_group, sum({number})::bigint FROM order_tally
@@ -308,7 +313,7 @@ async def _shown(
     ids: list[int],
     counted: str | Planned | Counts,
 ) -> FoundOrders:
-    """Read the page's rows, and the number of orders of each status where a statement counts it."""
+    """Read the rows of the page, and the counts by status if `counted` is a statement."""
     statements: list[str | Planned] = [_ORDERS, _ITEMS, _SESSIONS]
     if not isinstance(counted, dict):
         statements.insert(0, counted)

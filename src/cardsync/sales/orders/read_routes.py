@@ -1,6 +1,4 @@
-"""HTTP routes by which sellers and assistants read orders and customers: GET /api/orders and GET
-/api/customers.
-"""
+"""HTTP routes for reading orders and customers."""
 
 from __future__ import annotations
 
@@ -50,12 +48,12 @@ from cardsync.web.request import (
     reading,
 )
 
-# The number of items built into an answer before other requests get a turn.
+# An answer with more items is built in a thread, so that other requests do not wait.
 _AT_ONCE = 2_000
 
 
 def _number(default: int, least: int, most: int) -> Schema:
-    # Clamped, not refused: the description names the bounds.
+    # A number outside the range is clamped, not rejected, so only the description has the range.
     return Schema(
         type=OpenAPIType.INTEGER,
         default=default,
@@ -113,7 +111,9 @@ _OF_EXPORT = [
 
 @dataclass
 class _OrdersQuery(Operation):
-    """GET /orders reads its query itself: what can't be read there is refused in our words."""
+    """OpenAPI parameters of GET /orders, which reads its query itself to write its own error
+    messages.
+    """
 
     def __post_init__(self) -> None:
         self.parameters = described(_ORDERS)
@@ -158,7 +158,7 @@ async def orders(request: ApiRequest) -> Polled[OrdersPage]:
 
 @dataclass
 class _ExportQuery(Operation):
-    """The export takes the same filter, and no page."""
+    """OpenAPI parameters of the export: those of GET /orders that filter."""
 
     def __post_init__(self) -> None:
         self.parameters = described({name: _ORDERS[name] for name in _OF_EXPORT})

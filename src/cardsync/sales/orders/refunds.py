@@ -1,15 +1,15 @@
-"""Decides the amount of a refund from the order's and the refund's amounts. One SQL expression and
-one pure function agree on it.
+"""Computes the amount of a refund from the amounts of the order and the refund, with a pure function
+and with an equal SQL expression.
 
-Marketplaces leave the total out of many refunds. The amount is decided again whenever one of its
-inputs changes: an order's own upload may arrive later.
+Marketplaces omit the total of many refunds. The amount is computed again whenever one of its inputs
+changes, because the order's own upload may arrive later.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-# An amount on an order stays below this number.
+# Amounts of an order are less than this number.
 _MOST = 100_000_000
 _NOTHING = Decimal("0.00")
 
@@ -21,8 +21,8 @@ def refund_amount(
     shipping: Decimal | None,
     kind: str | None,
 ) -> Decimal:
-    """Return the refund's total, else the sum of its parts, else the order's own total for a full
-    refund, else nothing.
+    """Return the refund's total; else the sum of its parts; else, for a full refund, the order's
+    total; else zero.
     """
     if total is not None:
         return total

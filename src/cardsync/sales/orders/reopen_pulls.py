@@ -1,4 +1,4 @@
-"""Opens an ended pull session again, and takes back that an order is pulled."""
+"""Reopens an ended pull session, and marks a pulled order as not pulled."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _LEAVE: Final = """
 async def reopen(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Open a session that was completed or cancelled again, without the orders that were set aside
-    since; it follows its orders' changes, and its phones' links work. Raises ChangedSince where
-    another session was opened since.
+    """Reopen a completed or cancelled session, without the orders that were dismissed after its
+    end. Reviews are computed again, and its phone links work again. Raises ChangedSince if another
+    session was opened later.
     """
     seller_id, session_id = caller.seller_id, undo["session"]
     await locked(session, Lock.SHOP, seller_id)
@@ -57,7 +57,7 @@ async def reopen(
     await notify(session, PULLS, f"{seller_id}:{session_id}")
 
 
-# The order may have been pulled in the open session, where phones follow it, and in ended ones.
+# The order may be pulled in the open session, which phones show, and in completed sessions.
 _UNPULL: Final = """
     UPDATE pull_session_order p SET pulled_at = NULL FROM pull_session s
      WHERE p.seller_id = :seller AND p.order_id = :id AND p.pulled_at IS NOT NULL
@@ -72,8 +72,8 @@ _UNMARK: Final = """
 
 
 async def pull_again(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> None:
-    """Take back that an order was pulled, whichever session did it: it can be pulled again, and its
-    copies in the open session are wanted again. Idempotent. Raises NotFound.
+    """Mark an order as not pulled in all sessions, so that it can be pulled again. Phones show its
+    copies in the open session as not pulled. Idempotent. Raises NotFound.
     """
     seller_id = caller.seller_id
     await locked(session, Lock.SHOP, seller_id)

@@ -1,10 +1,9 @@
-"""Lists refunded orders whose copies may come back, with the slots of their cards, and puts the
-copies back there.
+"""Lists refunded orders whose copies the buyer may return, with the shelf places of their cards,
+and restocks returned copies.
 
-A buyer keeps the cards of a partial refund, unless its reason says that they were returned. The
-shelving operation puts copies back, and the order leaves the list once all of them have a place.
-The order's lines count the copies that came back, which return to the lots that they were taken
-from.
+After a partial refund, the buyer keeps the cards, unless the refund's reason contains "return". An
+order is no longer listed when all its copies are restocked or were reported as not returned.
+`order_item.restocked` counts the restocked copies, which also return to their lots.
 """
 
 from __future__ import annotations
@@ -45,8 +44,9 @@ KIND: Final = "order.restocked"
 
 
 class Copies(NamedTuple):
-    """`quantity` are those that are not back yet. `place` is the card's first place on the way;
-    None if it is unassigned, and `card_id` is None if no card of the seller is this item.
+    """The copies of an order's line that are not restocked yet (`quantity`). `card_id` is None if
+    the seller has no such card. `place` is the card's first place in shelf order; None if the card
+    is unassigned.
     """
 
     item_id: int
@@ -64,29 +64,31 @@ class PutCopies(NamedTuple):
     quantity: int
 
 
-# The buyer keeps the cards where a part of the price was paid back for them.
+# The buyer keeps the cards: the refund is partial, and its reason does not contain "return".
 KEPT: Final = """(
     CASE WHEN o.refund_type IS NULL THEN coalesce(o.refund_amt < o.product_amt, false)
          ELSE o.refund_type = 'partial' END
     AND coalesce(o.refund_reason, '') !~* 'return')"""
-# The parcel was on its way before the refund, as its seller or the marketplace says.
+# The order was shipped, by the seller's mark or by its status.
 _LEFT: Final = """(
     o.shipped_marked_at IS NOT NULL
     OR o.status_group ~* 'shipped|in transit|delivered'
        AND o.status_group !~* 'unshipped|not shipped')"""
-# Something of the order is on a shelf again.
+# At least one copy of the order is restocked.
 _CAME: Final = """(
     r.placed <> '[]' OR EXISTS (SELECT FROM order_item i WHERE i.seller_id = :seller
                                    AND i.order_id = o.id AND i.restocked > 0))"""
 _OPEN: Final = """NOT EXISTS (SELECT FROM order_restock r
                        WHERE r.seller_id = :seller AND r.order_id = o.id)"""
-# Few refunded orders are decided about, and an index has the others newest first.
+# `order_restock` contains the few refunded orders that are decided. ix_orders_refunded contains all
+# refunded orders, newest first.
 _UNDECIDED: Final = "orders o WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL"
 _DECIDED: Final = """order_restock r
       JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id AND o.refund_amt IS NOT NULL
      WHERE r.seller_id = :seller"""
 ReturnState = Literal["to_restock", "expected", "restocked", "not_back", "partial"]
-# The orders of each state; `waiting` and `decided` are those of two states.
+# The FROM and WHERE clauses for the orders of each state. `waiting` combines `to_restock` and
+# `expected`; `decided` combines `restocked` and `not_back`.
 _FROM: Final[Mapping[str, str]] = {
     "to_restock": f"{_UNDECIDED} AND NOT {KEPT} AND NOT {_LEFT} AND {_OPEN}",
     "waiting": f"{_UNDECIDED} AND NOT {KEPT} AND {_OPEN}",
@@ -121,8 +123,8 @@ async def desk(
     restocked: bool = False,
     state: ReturnState | None = None,
 ) -> ReturnsPage:
-    """Return a page of refunded orders that are not, or are, decided about, newest first; or of
-    those in a state.
+    """Return a page of refunded orders, newest first: those in `state`, or else, depending on
+    `restocked`, the decided or the undecided orders.
     """
     wanted = state or ("decided" if restocked else "waiting")
     came = wanted in ("decided", "restocked", "not_back")
@@ -179,8 +181,8 @@ _UNDONE: Final = "DELETE FROM order_restock WHERE seller_id = :seller AND order_
 
 
 async def _refunded_order(session: AsyncSession, values: Mapping[str, int]) -> str:
-    """Return the number of an order whose copies may come back. Raises NotFound, AlreadyRestocked,
-    InvalidPayload.
+    """Return the order number of a refunded order that is not decided yet. Raises NotFound,
+    AlreadyRestocked, InvalidPayload.
     """
     order = (await session.execute(text(_ORDER), values)).first()
     if order is None:
@@ -201,9 +203,9 @@ async def restock(
     *,
     came_back: bool = True,
 ) -> RestockedShown:
-    """Put the copies of a refunded order back: to the given places, else every card to its
-    first place. The order waits on until every copy of a card of the shop is back, or until
-    somebody says that they did not come back.
+    """Restock copies of a refunded order at the places of `reported`; if it is None, every card at
+    its first place. The order stays undecided until all copies of the shop's cards are restocked,
+    or until `came_back` is false.
 
     Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
@@ -253,14 +255,16 @@ async def restock(
 
 
 def _left(copies: Sequence[Copies], back: Sequence[tuple[int, int]]) -> list[Copies]:
-    """Return the copies that are still to be put back. Pure."""
+    """Return the copies that are not restocked yet. Pure."""
     came = dict(back)
     left = [each._replace(quantity=each.quantity - came.get(each.item_id, 0)) for each in copies]
     return [each for each in left if each.quantity > 0]
 
 
 def _need_of_order(reported: Sequence[PutCopies], copies: Sequence[Copies]) -> None:
-    """Raises InvalidPayload for a card that is not in the order, or more of it than were."""
+    """Raise InvalidPayload if `reported` contains a card that is not in the order, or more copies of
+    a card than the order has left.
+    """
     there: dict[int, int] = {}
     for each in copies:
         if each.card_id is not None:
@@ -275,7 +279,7 @@ def _need_of_order(reported: Sequence[PutCopies], copies: Sequence[Copies]) -> N
 
 
 def _by_item(put: Sequence[PutCopies], copies: Sequence[Copies]) -> list[tuple[int, int]]:
-    """Return the lines of the order with how many of their copies came back."""
+    """Return the item id and the number of restocked copies for each line with such copies."""
     left: dict[int | None, int] = {}
     for one in put:
         left[one.card_id] = left.get(one.card_id, 0) + one.quantity
@@ -294,7 +298,7 @@ async def _count(
     back: Sequence[Sequence[int]],
     sign: int,
 ) -> None:
-    """Count copies of an order's lines as back in stock, or no longer; lots and profit follow."""
+    """Add `sign` times the copies to `order_item.restocked`, and mark lots and profit as outdated."""
     items, copies = [one[0] for one in back], [one[1] for one in back]
     bound = dict(values) | {"items": items, "copies": copies, "sign": sign}
     if not await run(session, _COUNTED, bound):
@@ -318,8 +322,8 @@ async def undo_restock(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Take the copies out of their places again; the order is on the desk. Raises ChangedSince if
-    they are no longer there.
+    """Remove the restocked copies from their places, so that the order is undecided again. Raises
+    ChangedSince if a copy is no longer at its place.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     for put in undo["placed"]:

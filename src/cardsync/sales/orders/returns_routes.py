@@ -1,5 +1,5 @@
-"""HTTP routes of one customer with the seller's note, and of returns: refunded orders with the
-shelves of their cards, and copies that are put back.
+"""HTTP routes of one customer with the seller's note, and of returns: lists of refunded orders, and
+restocking their copies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shapes of customers with their notes, and of returned orders, as the API and pages show them."""
+"""The schemas of customers with their notes, and of returned orders, for the API and pages."""
 
 from __future__ import annotations
 
