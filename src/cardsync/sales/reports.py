@@ -1,5 +1,5 @@
-"""Reads a report of sales, profit or fees over some days of an account: the days, the values that
-its SQL names, and the sums of its days by week or month.
+"""Reads a report of sales, profit or fees over a range of days: the range, the parameters of the
+report's SQL, and sums of days by week or month.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.web.request import ApiRequest, provide_caller, reading
 
 USUAL_DAYS = 30
 
-# The values of the columns of a report.
+# The summed columns of a report.
 Sum = tuple[Any, ...]
 Found = TypeVar("Found")
 By = TypeVarTuple("By")
@@ -28,7 +28,7 @@ async def read_report(
     last: date | None,
     *by: *By,
 ) -> Found:
-    """Read a report over the requested days."""
+    """Read a report about the days from `first` to `last`."""
     caller = provide_caller(request)
     span = span_of(caller, first, last, clock.now())
     async with reading(request) as reads:
@@ -42,14 +42,14 @@ def span_of(
     now: datetime,
     days: int = USUAL_DAYS,
 ) -> tuple[date, date]:
-    """Return the requested days: by default, so many until today."""
+    """Return the first and last day of a report: by default, the last `days` days."""
     until = last or caller.today(now)
     return first or until - timedelta(days=days - 1), until
 
 
 def span_values(caller: Caller, first: date, last: date, most: int) -> dict[str, Any]:
-    """Return the values of a span of at most so many days. Raises OwnerRequired, and InvalidPayload
-    for a span that ends before it begins, or is too long.
+    """Return the SQL parameters of a range of days. Raises OwnerRequired, and InvalidPayload if
+    `first` is after `last`, or the range has more than `most` days.
     """
     caller.must_see_revenue()
     if first > last:
@@ -67,7 +67,9 @@ def span_values(caller: Caller, first: date, last: date, most: int) -> dict[str,
 
 
 def summed(rows: Iterable[Sequence[Any]], by: str = "") -> dict[Any, Sum]:
-    """Sum the rows by their first value; days also by `week` or `month`. Pure."""
+    """Sum the rows by their first value; with `by` `week` or `month`, which needs days as first
+    values, by week or month. Pure.
+    """
     groups: dict[Any, list[Sequence[Any]]] = {}
     for row in rows:
         groups.setdefault(start_of(row[0], by), []).append(row[1:])
@@ -80,7 +82,7 @@ def total(rows: Iterable[Sequence[Any]]) -> Sum:
 
 
 def start_of(day: Any, by: str) -> Any:
-    """Return the first day of its week or month; by anything else the day, or the name, itself."""
+    """Return the first day of the day's week or month; for any other `by`, `day` unchanged."""
     if by == "month":
         return day.replace(day=1)
     return day - timedelta(days=day.weekday()) if by == "week" else day

@@ -109,8 +109,8 @@ class CardCost(Base):
 
 
 class LotStale(Base):
-    """A card whose `lot_use` rows and cost are outdated. Rows are never updated, so writers do not
-    wait for each other.
+    """A card whose `lot_use` rows and cost are outdated. Rows are inserted and deleted, but never
+    updated, so writers do not wait for each other.
     """
 
     __tablename__ = "lot_stale"

@@ -53,7 +53,7 @@ from cardsync.web.request import (
     reading,
 )
 
-# A token only reads, because the cost of cards decides floors.
+# Tokens may only read lots, because the cost of cards sets price floors.
 BY_TOKENS_TOO: dict[str, Any] = {"opt": BY_ANY, "security": [A_TOKEN]}
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
@@ -65,8 +65,8 @@ Last = Annotated[date | None, QueryParameter(name="to", description="The last da
 
 
 class LotByHand(msgspec.Struct):
-    """`cost` is that of each copy, rounded to cents; null or absent is unknown. Without a day, it
-    was bought today.
+    """`cost` is per copy, rounded to cents; null or absent is unknown. `bought_on` is today by
+    default.
     """
 
     marketplace_id: Id
@@ -80,7 +80,7 @@ class LotsByHand(msgspec.Struct):
 
 
 class LotCorrection(msgspec.Struct):
-    """Only the fields that are given change; a cost of null is unknown."""
+    """Absent fields are unchanged; a cost of null is unknown."""
 
     quantity: Copies | UnsetType = UNSET
     cost: Amount | UnsetType | None = UNSET
@@ -109,7 +109,7 @@ async def list_lots(
     "/lots.csv", **BY_TOKENS_TOO, responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)}
 )
 async def download_lots(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
-    """Every lot as a CSV, which may come in again elsewhere."""
+    """Every lot as a CSV, in a form that the import of lots reads."""
     return file(await read_lots.lots_as_csv(heavy, caller), "lots")
 
 
@@ -132,8 +132,8 @@ async def add_lots(writer: Writer, data: LotsByHand) -> LotsAdded:
     dependencies=WRITING_SEEN,
 )
 async def import_lots(writer: Writer, data: TextOfFile) -> FileAdded:
-    """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
-    can't be read are told and left out; the same file twice adds nothing.
+    """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Unreadable
+    rows are skipped and returned in `rejected`. A file that was added before adds nothing.
     """
     file_body = data.csv.encode()
     rows = read_file(file_body, writer.caller.today(writer.now))
@@ -148,8 +148,8 @@ async def import_lots(writer: Writer, data: TextOfFile) -> FileAdded:
     dependencies=WRITING_SEEN,
 )
 async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBody:
-    """Correct a lot. With another number of copies or day, the card's sales take from its lots
-    anew.
+    """Correct a lot. If its quantity or day changes, the card's sold copies are assigned to lots
+    again.
     """
     given = {
         name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
@@ -166,7 +166,7 @@ async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBo
     dependencies=WRITING_SEEN,
 )
 async def remove_lot(writer: Writer, lot_id: int) -> Deleted:
-    """Remove a lot; the card's sales take from its other lots."""
+    """Remove a lot. The card's sold copies are assigned to its other lots."""
     await writes.remove_lot(writer, lot_id)
     return Deleted(True)
 
@@ -177,7 +177,7 @@ async def remove_lot(writer: Writer, lot_id: int) -> Deleted:
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) -> CostOfCard:
-    """The cost of the copies of a card that are left in lots."""
+    """The cost of a card's copies that remain in lots."""
     return await read_lots.cost_of(session, caller, marketplace_id)
 
 
@@ -191,10 +191,9 @@ async def read_profit(
     last: Last = None,
     by: ProfitBy = "day",
 ) -> ProfitSummary:
-    """The money that orders brought, less fees, postage and what their copies cost, by day, week,
-    month, game or the pricing rule that set the price; or, by rule, what each buy rule's copies
-    brought. A copy of unknown cost has no profit:
-    `costed` of `pieces` says how many have one.
+    """The revenue of orders less fees, postage and the cost of their copies, by day, week, month,
+    game or pricing rule; or, by rule, the profit of the copies that each buy rule bought. Copies of
+    unknown cost have no profit: `costed` of the `pieces` have a known cost.
     """
     return await read_report(request, profit.profit, first, last, by)
 
@@ -206,7 +205,7 @@ async def download_profit(
     last: Last = None,
     by: ProfitBy = "day",
 ) -> Response[bytes]:
-    """The same rows as a CSV."""
+    """The rows of the profit report as a CSV."""
     found = await read_report(request, profit.profit, first, last, by)
     return body(profit_as_csv(found), headers("profit"))
 
@@ -229,7 +228,7 @@ async def read_order_profit(request: ApiRequest, order_id: int) -> OrderProfit:
 
 class CardsWithoutCost(msgspec.Struct):
     cards: list[CardWithoutCost]
-    """Those that brought most come first"""
+    """The cards, highest received amount first"""
 
 
 @get("/profit/without_cost", **BY_TOKENS_TOO, responses=READING)
@@ -238,8 +237,8 @@ async def read_without_cost(
     first: First = None,
     last: Last = None,
 ) -> CardsWithoutCost:
-    """The sold cards of whose copies some have no cost: what they brought is not counted as
-    profit.
+    """Cards with sold copies of unknown cost. The profit does not include the amounts received for
+    these copies.
     """
     return CardsWithoutCost(await read_report(request, profit.without_cost, first, last))
 
@@ -255,8 +254,8 @@ async def import_payments(
     session: AsyncSession,
     data: TextOfFile,
 ) -> PaymentsAdded:
-    """Keep the fees of a payments report, a CSV with an order number and fees. Profit takes them
-    instead of the schedule's.
+    """Store the fees of a payments report, a CSV with order numbers and fees. In the profit, they
+    replace the expected fees.
     """
     payments = read_payments(data.csv.encode())
     return await fee_audit.add_payments(session, caller, payments, clock.now())
@@ -268,8 +267,8 @@ async def read_fees(
     first: First = None,
     last: Last = None,
 ) -> FeeAudit:
-    """The fees that were taken beside those that the schedule expects, by month, and each order
-    that differs by more than 0.02.
+    """The charged and the expected fees by month, and each order whose fees differ by more than
+    0.02.
     """
     return await read_report(request, fee_audit.audit, first, last)
 

@@ -1,4 +1,4 @@
-"""The shapes of lots, profit and the fee audit, as the API and the pages show them. Pure."""
+"""The schemas of lots, profit and the fee audit for the API and pages. Pure."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PricedBy = Literal["rule", "no_rule", "unknown"]
 
 
 class LotBody(msgspec.Struct):
-    """`cost` is that of each copy; null is unknown. `source_id` is an offer's or a file's id, and
-    `rule_id` that of the buy rule whose price was paid.
+    """`cost` is per copy; null is unknown. `source_id` is the id of the offer or file, and `rule_id`
+    that of the buy rule that set the cost.
     """
 
     id: int
     marketplace_id: int
     quantity: int
     remaining: int
-    """The copies that are left"""
+    """The copies that are not sold"""
     cost: Annotated[str | None, Reads(lambda cost: None if cost is None else f"{cost:.2f}")]
     bought_on: date
     source: Source
@@ -49,34 +49,34 @@ class LotsAdded(msgspec.Struct):
 
 
 class FileAdded(msgspec.Struct):
-    """`known_before` says that the same file was here: then nothing is added."""
+    """`known_before`: the same file was added before, so nothing is added now."""
 
     lots: int
     """How many lots were added"""
     known_before: bool
-    """The same file was here before: nothing is added"""
+    """The same file was added before, so nothing is added now"""
     rejected: list[RejectedLotRow]
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
 
 
 class CostOfCard(msgspec.Struct):
-    """`copies` are left in lots, for `known` of them the cost is known: `cost` each on average."""
+    """`copies` remain in lots. The cost of `known` of them is known and is `cost` on average."""
 
     copies: int
-    """The copies that are left in lots"""
+    """The copies that remain in lots"""
     known: int
     """The copies whose cost is known"""
     cost: str | None
-    """The average cost of one of them, in USD; null: not known"""
+    """The average cost of these copies, in USD; null: unknown"""
     oldest: date | None
     """The day when the oldest of them was bought"""
 
 
 class Profit(msgspec.Struct):
-    """`received` is what buyers paid less refunds. `costed` of the `pieces` have a known cost: the
-    counted amounts are theirs alone, and the profit is `counted_received` less `counted_fees`,
-    `counted_postage` and `cost`; null if none has a cost.
+    """`received` is the buyers' payments less refunds. `costed` of the `pieces` have a known cost;
+    the counted amounts cover only these. `profit` is `counted_received` less `counted_fees`,
+    `counted_postage` and `cost`; null if no cost is known.
     """
 
     pieces: int
@@ -98,7 +98,7 @@ class Profit(msgspec.Struct):
     fees_estimated: str
     """The part of `fees` that the schedule expects, because no report has them yet, in USD"""
     orders_without_items: int
-    """The orders whose items are not known; what they brought is received, and not counted"""
+    """The orders without items; their payments are in `received`, but not counted"""
 
     @property
     def not_counted(self) -> Decimal:
@@ -107,7 +107,7 @@ class Profit(msgspec.Struct):
 
 
 class CardWithoutCost(msgspec.Struct):
-    """A sold card of whose copies some have no cost."""
+    """A card with sold copies of unknown cost."""
 
     marketplace_id: int
     product_name: str | None
@@ -121,7 +121,7 @@ class CardWithoutCost(msgspec.Struct):
 
 class ProfitRow(msgspec.Struct):
     """`start` is the first day of a period, `game` the name of a game. By pricing rule, `priced_by`
-    says whether a rule set the price at which the copies were sold; `rule` is null once it is gone.
+    is whether a rule set the price of the sold copies; `rule` is null if the rule is deleted.
     """
 
     start: date | None
@@ -137,8 +137,8 @@ class ProfitRow(msgspec.Struct):
 
 
 class RuleReturn(msgspec.Struct):
-    """A buy rule: what it paid, for copies whose cost is known, and what the sold ones brought.
-    `return_rate` is the profit by the cost of what was sold; `days_to_sell` is a median.
+    """A buy rule: the amount paid for copies of known cost, and the profit of the sold copies.
+    `return_rate` is the profit divided by the cost of the sold copies; `days_to_sell` is a median.
     """
 
     rule_id: int
@@ -151,7 +151,7 @@ class RuleReturn(msgspec.Struct):
     """The cost of the sold copies, in USD"""
     profit: str
     return_rate: str | None
-    """The profit by the cost of what was sold"""
+    """The profit divided by the cost of the sold copies"""
     days_to_sell: float | None
 
 
@@ -169,11 +169,11 @@ class ProfitSummary(msgspec.Struct):
     rules: list[RuleReturn]
     """The buy rules; empty otherwise"""
     total: Profit | None
-    """All of it; null by buy rule"""
+    """The sums of all rows; null by buy rule"""
 
 
 class LineProfit(msgspec.Struct):
-    """The profit of a line of an order; `fees_reported` says that the payments report has them."""
+    """The profit of a line of an order. `fees_reported`: the payments report has the fees."""
 
     item_id: int
     fees_reported: bool
@@ -183,7 +183,7 @@ class LineProfit(msgspec.Struct):
 
 
 class FeeDifference(msgspec.Struct):
-    """`difference` is what was taken above what `rule` of the schedule expects."""
+    """`difference` is the charged fee less the fee that `rule` of the fee schedule expects."""
 
     order_id: int
     order_number: str
@@ -206,8 +206,8 @@ class FeeMonth(msgspec.Struct):
 
 
 class FeeAudit(msgspec.Struct):
-    """`claim` is a text about the orders that were charged too much; empty if there is none.
-    `reports` are months whose sales report is here: their fees were estimated before.
+    """`claim` is a text about the overcharged orders; empty if there are none. `reports` compares
+    the fees of monthly sales reports with their estimates.
     """
 
     months: list[FeeMonth]
@@ -216,17 +216,17 @@ class FeeAudit(msgspec.Struct):
     """The orders whose fees are not as expected"""
     left_out: int
     claim: str
-    """A text about the orders that were charged too much; empty: none was"""
+    """A text about the overcharged orders; empty: there are none"""
     reports: list[FeeMonth] = []
-    """The fees of months with a sales report beside their estimate"""
+    """The reported and the estimated fees of months with a sales report"""
 
 
 class PaymentsAdded(msgspec.Struct):
-    """`changed` counts orders whose fees are new or other ones."""
+    """`changed` counts orders with new or changed fees."""
 
     orders: int
     changed: int
-    """Orders whose fees are new or other ones"""
+    """The number of orders with new or changed fees"""
     rejected: list[RejectedLotRow]
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
@@ -250,7 +250,9 @@ def profit_of(
     counted_postage: Decimal,
     profit: Decimal,
 ) -> Profit:
-    """Profit that holds for no copy is unknown, unless no copy was kept by its buyer."""
+    """Return the sums as a `Profit`. The profit is None if no copy has a known cost, unless all
+    copies were returned: then it is the negative postage.
+    """
     return Profit(
         pieces,
         costed,

@@ -27,7 +27,7 @@ class CardSoldBody(msgspec.Struct):
     order_date: date | None
     order_placed_at: datetime | None
     status: str
-    """As the marketplace writes it"""
+    """The marketplace's status"""
     refund_amt: Amount | None
     quantity: int | None
     unit_price: Amount | None
@@ -38,7 +38,7 @@ class SoldPage(msgspec.Struct):
     """`after` begins the next page; it is null on the last one."""
 
     orders: list[CardSoldBody]
-    """The orders that had the card, newest first"""
+    """The orders that contain the card, newest first"""
     after: int | None
 
 

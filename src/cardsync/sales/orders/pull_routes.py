@@ -33,9 +33,8 @@ Filter = Words | int | bool | None
 
 
 class OpenPullSession(msgspec.Struct):
-    """The filters of GET /api/orders, under their names there: of the orders that they leave,
-    those that can be pulled. With `order_ids`, of those named. With neither, everything that can
-    be pulled.
+    """Selects the orders to pull: with the filters of GET /api/orders, the matching orders; with
+    `order_ids`, only these; with neither, all orders. Orders that can't be pulled are skipped.
     """
 
     order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.UPLOAD_ROWS)] | None = None
@@ -113,7 +112,7 @@ async def mark_order_pulled(
     session_id: int,
     order_id: int,
 ) -> PullSession:
-    """Everything of the order is in hand."""
+    """Mark the order as pulled: all its copies are in hand."""
     await pull_sessions.mark_pulled(session, caller, session_id, order_id, clock.now())
     return await pull_reads.summary(session, caller, session_id)
 
@@ -125,7 +124,7 @@ async def defer_order(
     session_id: int,
     order_id: int,
 ) -> PullSession:
-    """Push the order to the end of the session."""
+    """Move the order to the end of the session."""
     await pull_sessions.defer(session, caller, session_id, order_id, clock.now())
     return await pull_reads.summary(session, caller, session_id)
 
@@ -137,7 +136,7 @@ async def unassign_order(
     session_id: int,
     order_id: int,
 ) -> PullSession:
-    """Take the order out of the session; another may take it."""
+    """Remove the order from the session; it can be pulled in another session."""
     await pull_sessions.unassign(session, caller, session_id, order_id, clock.now())
     return await pull_reads.summary(session, caller, session_id)
 
@@ -148,8 +147,8 @@ async def complete_pull_session(
     session: AsyncSession,
     session_id: int,
 ) -> PullSession:
-    """The session is done: what is pulled is to be shipped, and what is not can be pulled in
-    another.
+    """Complete the session. Its pulled orders are ready to ship; all others can be pulled in
+    another session.
     """
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
     return await pull_reads.summary(session, caller, session_id)
@@ -161,7 +160,7 @@ async def cancel_pull_session(
     session: AsyncSession,
     session_id: int,
 ) -> PullSession:
-    """Give the session up; its orders can be pulled in another."""
+    """Cancel the session; its orders can be pulled in another session."""
     await pull_sessions.end_session(session, caller, session_id, "cancelled", clock.now())
     return await pull_reads.summary(session, caller, session_id)
 
@@ -171,13 +170,13 @@ OF_AN_ORDER = ACT | {"responses": problems(*FOR_EITHER, errors.NotFound)}
 
 @post("/orders/{order_id:int}/dismiss", **OF_AN_ORDER)
 async def dismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
-    """Set the order aside: it leaves the open session, and no other takes it."""
+    """Dismiss the order: it is removed from the open session, and skipped in later sessions."""
     return await pull_marks.dismiss(session, caller, order_id, clock.now())
 
 
 @post("/orders/{order_id:int}/undismiss", **OF_AN_ORDER)
 async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
-    """Take back a dismissal; the order can be pulled again."""
+    """Undo a dismissal; the order can be pulled again."""
     return await pull_marks.undismiss(session, caller, order_id, clock.now())
 
 
@@ -189,15 +188,15 @@ async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) 
 async def mark_order_shipped(
     caller: Caller, session: AsyncSession, order_id: int, confirm: bool = False
 ) -> OrderMarks:
-    """Shipped, as its seller says; the mark is pending until an upload says so too. An order that
-    waits for a card that was not found is refused, unless `confirm` is true.
+    """Mark the order as shipped; the mark is pending until an upload confirms it. An order with an
+    undecided missing card is refused, unless `confirm` is true.
     """
     now = clock.now()
     return await pull_marks.mark_shipped(session, caller, order_id, now, confirmed=confirm)
 
 
 class OrdersToMark(msgspec.Struct):
-    """`confirm` marks orders, too, that wait for a card that was not found."""
+    """With `confirm`, orders with an undecided missing card are marked, too."""
 
     order_ids: Annotated[list[Id], msgspec.Meta(min_length=1, max_length=limits.UPLOAD_ROWS)]
     confirm: bool = False
@@ -212,8 +211,8 @@ class OrdersToMark(msgspec.Struct):
 async def mark_orders_shipped(
     caller: Caller, session: AsyncSession, data: OrdersToMark
 ) -> ManyMarked:
-    """Mark those of the orders as shipped that are still to be shipped. One undo takes all marks
-    back. Orders that wait for a card that was not found stay, and are named.
+    """Mark the orders that are not shipped yet as shipped. One undo removes all marks. Orders with
+    an undecided missing card are not marked, and are listed in `missing`.
     """
     return await pull_marks.mark_many_shipped(
         session, caller, data.order_ids, clock.now(), confirmed=data.confirm
@@ -222,13 +221,13 @@ async def mark_orders_shipped(
 
 @post("/orders/{order_id:int}/unmark_shipped", **OF_AN_ORDER)
 async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
-    """Take back the mark; the order is to be shipped."""
+    """Remove the shipped mark; the order is to be shipped."""
     return await pull_marks.unmark_shipped(session, caller, order_id, clock.now())
 
 
 @post("/orders/{order_id:int}/unmark_pulled", **OF_AN_ORDER)
 async def unmark_order_pulled(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
-    """Take back that the order was pulled; it can be pulled again."""
+    """Mark the order as not pulled; it can be pulled again."""
     await reopen_pulls.pull_again(session, caller, order_id, clock.now())
     return await pull_marks.marks_of(session, caller, order_id)
 

@@ -1,4 +1,4 @@
-"""The shapes of pull sessions, as the API and pages show them. Pure."""
+"""The schemas of pull sessions for the API and pages. Pure."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class PullItem(msgspec.Struct):
 
 
 class PullOrder(msgspec.Struct):
-    """The order as it was when the session was opened. `changed` names what an upload made
-    another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
-    is no longer to be pulled. `missing_at`: a card of it was not found, so it `needs_review`, too.
-    `deferred`: pushed to the end.
+    """An order with its values when the session was opened. `changed` names the values that an
+    upload changed since (`items`: cards or quantities). `in_review`: the order is no longer to be
+    pulled. `missing_at`: when a card of the order was reported as missing. Each of these three
+    causes `needs_review`. `deferred`: moved to the end.
     """
 
     id: int
@@ -63,7 +63,7 @@ class PullOrder(msgspec.Struct):
     needs_review: Annotated[
         bool, OfRow(lambda row: row.in_review or bool(row.changed) or row.missing_at is not None)
     ]
-    """It differs from what it was, or a card of it was not found"""
+    """An upload changed the order, or a card of it is missing"""
     items: list[PullItem]
 
 
@@ -73,14 +73,16 @@ class PullSessionOrders(PullSession, kw_only=True):
 
 
 class ManyMarked(msgspec.Struct):
-    """`left` orders were not to be shipped anymore, were marked already, or are `missing` a card."""
+    """`left` counts the orders that are not marked now: already shipped or marked, or with an
+    undecided missing card (`missing`).
+    """
 
     order_ids: list[int]
     """The orders that are marked now"""
     left: int
-    """How many of the named orders stay as they were"""
+    """The number of requested orders that are unchanged"""
     missing: list[int]
-    """The orders that stay because a card of theirs was not found; `confirm` marks them, too"""
+    """The orders that are not marked because of a missing card; `confirm` marks them, too"""
 
 
 class OrderMarks(msgspec.Struct):

@@ -173,7 +173,7 @@ class _ExportQuery(Operation):
     },
 )
 async def export_orders(request: ApiRequest) -> Response[bytes]:
-    """The seller's orders that a filter finds, all of them, as a CSV that streams."""
+    """All orders that match the filter, as a streamed CSV."""
     state = request.app.state
     parts = await orders_as_csv(
         provide_heavy(state), provide_caller(request), read_filter(_given(request))
@@ -189,7 +189,7 @@ async def export_orders(request: ApiRequest) -> Response[bytes]:
     },
 )
 async def export_customers(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
-    """All customers as a CSV that streams."""
+    """All customers, as a streamed CSV."""
     return as_csv.file(await customers_as_csv(heavy, caller), "customers")
 
 
@@ -205,7 +205,7 @@ async def sold_orders(
     after: Annotated[int | None, QueryParameter(description="Behind this order")] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=SOLD_ORDERS_MOST)] = 20,
 ) -> SoldPage:
-    """The orders that sold the card, newest first."""
+    """The orders that contain the card, newest first."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
         return await orders_of_card(reads, caller, card_id, after, limit)
 
@@ -220,8 +220,8 @@ async def order(request: ApiRequest, order_id: int) -> Polled[OrderInFull]:
 
 @get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
 async def buyers(request: ApiRequest) -> Polled[CustomersPage]:
-    """The seller's customers by what their orders add up to, and the share of them with more than
-    one order.
+    """The seller's customers, highest total of their orders first, and the share of customers with
+    more than one order.
     """
     paging = read_page(_given(request))
     async with reading(request) as reads:

@@ -41,7 +41,7 @@ from cardsync.web.request import (
 
 
 class NoteBody(msgspec.Struct):
-    """An empty note is none."""
+    """An empty note deletes the note."""
 
     note: Annotated[Any, Like(str | None)] = None
 
@@ -54,18 +54,18 @@ class CopiesBack(msgspec.Struct):
 
 
 class RestockBody(msgspec.Struct):
-    """Without places, every card goes to its first place. With `came_back` false nothing goes
-    anywhere, and the order waits no longer.
+    """Without `places`, every card is put at its first place. If `came_back` is false, nothing is
+    restocked, and the order is decided.
     """
 
     places: Annotated[list[CopiesBack], msgspec.Meta(max_length=1_000)] | None = None
-    """Where to put the cards; without it, each at its first place"""
+    """The places for the copies; without it, each card's first place"""
     came_back: bool = True
 
 
 @get("/customers/{key:str}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_customer(request: ApiRequest, key: str) -> CustomerInFull:
-    """One customer: what was ordered and refunded, the newest orders, and the seller's note."""
+    """One customer: totals of orders and refunds, the newest orders, and the seller's note."""
     async with reading(request) as reads:
         return await one_customer.read_customer(reads, provide_caller(request), key)
 
@@ -81,7 +81,7 @@ async def note_customer(
     key: str,
     data: NoteBody,
 ) -> CustomerNoteShown:
-    """Write the note on a customer; an empty one deletes it."""
+    """Write the note on a customer; an empty text deletes the note."""
     kept = await one_customer.write_note(session, caller, key, data.note, clock.now())
     return CustomerNoteShown(key, kept)
 
@@ -96,9 +96,9 @@ async def read_returns(
         int, Parameter(ge=1, le=limits.RETURNS_PER_PAGE_MOST)
     ] = limits.RETURNS_PER_PAGE,
 ) -> ReturnsPage:
-    """Refunded orders whose copies are not back in stock, newest first, with the places of their
-    cards; with `restocked`, those whose copies are; with `state`, those that were never sent, are
-    expected back, are back, did not come back, or were refunded in part.
+    """Refunded orders whose copies may still be returned, newest first, with the places of their
+    cards; with `restocked`, the decided orders; with `state`, the orders of one state: never sent
+    (to_restock), expected back, restocked, not back, or partly refunded.
     """
     async with reading(request) as reads:
         return await returned_copies.desk(
@@ -112,7 +112,7 @@ async def read_returns(
 
 @get("/returns/customers", responses=problems(*BEHIND_A_KEY))
 async def read_refunders(request: ApiRequest) -> Refunders:
-    """The customers with more than one refunded order, those with the most first."""
+    """The customers with more than one refunded order, most refunded orders first."""
     async with reading(request) as reads:
         return Refunders(await one_customer.repeat_refunders(reads, provide_caller(request)))
 
@@ -137,7 +137,7 @@ async def restock_order(
     order_id: int,
     data: RestockBody | None = None,
 ) -> RestockedShown:
-    """Put the copies of a refunded order back to their slots."""
+    """Put the copies of a refunded order back on the shelves."""
     reported = None
     if data is not None and data.places is not None:
         reported = [

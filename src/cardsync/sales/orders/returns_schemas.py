@@ -19,15 +19,15 @@ class OrderOfCustomerShown(msgspec.Struct):
     order_number: str
     order_date: date | None
     status: str
-    """As the marketplace writes it; Unknown where there is none"""
+    """The marketplace's status; Unknown without one"""
     total_amt: str | None
     refund_amt: str | None
 
 
 class CustomerInFull(CustomerBody, kw_only=True):
     """`returning`: more than one order; `repeat_refunder`: more than one refunded order. `orders`
-    holds the newest. Without the right to see buyers, name and note are empty. The totals are
-    absent for staff who may not see revenue.
+    has the newest orders. Name and note are empty for a caller who may not see buyers. The totals
+    are absent for staff who may not see revenue.
     """
 
     returning: bool
@@ -37,7 +37,7 @@ class CustomerInFull(CustomerBody, kw_only=True):
     repeat_refunder: bool
     """More than one order of the customer was refunded"""
     note: str
-    """The shop's note on the customer; empty for those who may not see buyers"""
+    """The shop's note on the customer; empty for a caller who may not see buyers"""
     note_updated_at: str | None
     """When the note was changed last"""
     orders: list[OrderOfCustomerShown]
@@ -46,7 +46,7 @@ class CustomerInFull(CustomerBody, kw_only=True):
 
 class CustomerNoteShown(msgspec.Struct):
     key: str
-    """Names the customer in addresses"""
+    """Identifies the customer in URLs"""
     note: str
     """The shop's note on the customer"""
 
@@ -57,7 +57,7 @@ class RefunderShown(msgspec.Struct):
     """
 
     key: str
-    """Names the customer in addresses"""
+    """Identifies the customer in URLs"""
     buyer_name: str
     refunded_orders: int
     refunded_total: str | UnsetType = UNSET
@@ -89,7 +89,7 @@ class ReturnShown(msgspec.Struct):
     refund_amt: Amount | None
     refund_reason: Annotated[str | None, Reads(readable)]
     restocked_at: datetime | None
-    """When it was put back; null before"""
+    """When the order was decided; null before"""
     items: list[CopiesShown]
 
 
@@ -100,7 +100,7 @@ class ReturnsPage(msgspec.Struct):
     per_page: int
     total_pages: int
     state_counts: dict[str, int]
-    """How many refunded orders are in each state"""
+    """The number of refunded orders in each state"""
 
 
 class CopiesPut(msgspec.Struct):
@@ -110,10 +110,10 @@ class CopiesPut(msgspec.Struct):
 
 
 class RestockedShown(msgspec.Struct):
-    """`left` are items that were put nowhere."""
+    """`left` lists the copies that are not restocked."""
 
     order_id: int
     put: list[CopiesPut]
-    """The items that were put on a shelf"""
+    """The restocked copies"""
     left: list[CopiesShown]
-    """The items that were put on no shelf"""
+    """The copies that are not restocked"""

@@ -1,5 +1,5 @@
-"""HTTP routes of orders for the agent: four uploads that are accepted and applied later, and
-feedback, which is applied at once.
+"""HTTP routes for the agent: four uploads of order data, which are applied after the response, and
+an upload of feedback, which is applied before the response.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ _TYPES = {
     "integer": Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL]),
     "date": Schema(type=[OpenAPIType.STRING, OpenAPIType.NULL]),
 }
-# The words for fields that mean less in an upload than in an answer, or are only in uploads.
+# Descriptions of fields that are only in uploads, or whose description for responses does not fit
+# uploads.
 _WORDS = {
     "order_number": "The marketplace's number of the order",
     "buyer_name": "The buyer's name",
@@ -80,7 +81,9 @@ _WORDS = {
 
 
 def _body(**fields: str) -> type[Operation]:
-    """The routes read their bodies themselves, so the framework can't see the rows."""
+    """Return an operation class that describes the rows of the body. The routes read their bodies
+    themselves, so the framework does not know the rows.
+    """
     required = ["order_number", *(["rating"] if "rating" in fields else [])]
     said = WORDS | _WORDS
     properties: dict[str, Reference | Schema] = {
@@ -134,7 +137,7 @@ async def upload_orders(
     database: Database,
     store: Store,
 ) -> AcceptedRows:
-    """Upload orders. Fields that a row doesn't have stay as they are; null clears them."""
+    """Upload orders. Fields that a row doesn't have are unchanged; null clears them."""
     return await _accept(request, caller, database, store, "orders")
 
 
@@ -155,7 +158,7 @@ async def upload_refunds(
     database: Database,
     store: Store,
 ) -> AcceptedRows:
-    """Upload refunds. A row enriches its order, or creates it."""
+    """Upload refunds. A row updates its order, or creates an order."""
     return await _accept(request, caller, database, store, "refunds")
 
 
@@ -182,8 +185,8 @@ async def upload_items(
 ) -> AcceptedRows:
     """Upload line items.
 
-    Rows of unknown orders are skipped and counted; rows without sku_id replace the order's
-    earlier ones.
+    Rows of unknown orders are skipped and counted. Rows without sku_id replace the order's earlier
+    rows without sku_id.
     """
     return await _accept(request, caller, database, store, "items")
 
@@ -225,9 +228,8 @@ async def upload_feedback(
     store: Store,
     settings: Settings,
 ) -> FeedbackStored:
-    """Store buyers' feedback, after all order uploads accepted before.
-
-    Rows without an order or a rating from 1 to 5 are skipped.
+    """Store buyers' feedback, after all order uploads that were accepted before. Rows without an
+    order or a rating from 1 to 5 are skipped.
     """
     takes_json(request.headers)
     work = Work(settings, database, store)

@@ -1,9 +1,9 @@
-"""Checks the JSON of an order-data upload, and reads it into one typed row per key with the fields
-that it carries, and the values that could not be read. Pure.
+"""Checks the JSON of an order-data upload, and reads it into a data frame with one typed row per
+key, and a list of unreadable values. Pure.
 
-Absent, null and a value are three things: a field that some rows carry and others do not has a
-column `has_<field>` beside it, and a field that no row carries has no column. An unreadable value
-counts as absent and is reported with row, column, code and reason.
+An absent field differs from a null: a field that only some rows contain has an additional column
+`has_<field>`, and a field that no row contains has no column. An unreadable value counts as absent
+and is reported with row, column, code and reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TEXT = cells.texts()
 _AMOUNT = cells.amounts()
 _REFUNDED = cells.amounts_from_zero()
 _COUNT = cells.whole("integer", 0, 2**31 - 1)
-# An index holds these texts, so their length is limited.
+# Indexes contain the buyer's name and the status, so their length is limited.
 _BUYER = cells.texts(BUYER_NAME_CHARACTERS)
 _WORD = cells.texts(STATUS_CHARACTERS)
 _ORDER = {
@@ -84,8 +84,8 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
 
 
 class _Numbered(msgspec.Struct, gc=False):
-    """The struct holds as much of a row as the answer to the upload needs; the decoder checks the
-    rest without storing it.
+    """The only field of a row that the check needs. The decoder checks the JSON of all other fields
+    without storing it.
     """
 
     order_number: Annotated[str, msgspec.Meta(min_length=1, max_length=ORDER_NUMBER_CHARACTERS)]
@@ -96,8 +96,8 @@ _PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
 
 
 def _other_file(body: bytes) -> str:
-    """Return the kind of file that a body is, and where it belongs; empty if it is no person's
-    file.
+    """Return a sentence about the kind of a CSV file that was sent instead of JSON; empty if the
+    body is no known CSV file.
     """
     try:
         lines, _ = lines_of(body[:HEAD_BYTES])
@@ -113,7 +113,7 @@ def check(body: bytes) -> int:
     Raises InvalidJson, InvalidPayload naming the row, EmptyPayload or TooManyRows.
     """
     try:
-        # The decoder passes over texts that it does not store.
+        # The decoder does not check the UTF-8 of texts that it does not store.
         body.decode()
         rows = _CHECK.decode(body)
     except msgspec.ValidationError as e:
@@ -134,8 +134,8 @@ def check(body: bytes) -> int:
 
 
 def _misshapen(body: bytes, reason: str) -> errors.Problem:
-    """Return the error for a body of a wrong shape. The decoder stops at the first wrong shape, so
-    the rest may not be JSON at all.
+    """Return the error for a body with wrong types. The decoder stops at the first wrong type, so
+    the rest of the body may be invalid JSON.
     """
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
@@ -159,9 +159,8 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
 
 @dataclass
 class Rows:
-    """`count` rows came; `duplicates` of them were merged into others.
-
-    The frame has `row`, `order_number` and the fields that the rows carry.
+    """The rows of an upload. `count` is the number of uploaded rows, of which `duplicates` were
+    merged into other rows. `frame` has the columns `row`, `order_number` and the uploaded fields.
     """
 
     frame: pl.DataFrame
@@ -174,7 +173,7 @@ class Rows:
         return name in self.frame.columns
 
     def always(self, name: str) -> bool:
-        """Return whether all rows carry the field."""
+        """Return whether all rows contain the field."""
         return self.carries(name) and not self.carries(f"has_{name}")
 
 
@@ -206,14 +205,14 @@ def read(body: bytes, kind: str) -> Rows:
     return rows
 
 
-# Rows are taken apart in blocks that fit the processor's cache, because every field reads each row
-# once.
+# Rows are split into columns in blocks that fit the processor's cache, because each field reads all
+# rows of a block.
 _BLOCK = 1_000
 
 
 @dataclass
 class _Given:
-    """The values of one field, with the types that they have."""
+    """The values of one field, and the set of their types."""
 
     values: list[object] = field(default_factory=list)
     kinds: set[type] = field(default_factory=set)
@@ -231,8 +230,8 @@ def _columns(given: Sequence[object], names: Sequence[str]) -> dict[str, _Given]
     return columns
 
 
-# The marker of a value that is JSON and yet cannot be read at all, such as a whole number
-# of thousands of digits.
+# The marker of a value that is valid JSON but cannot be decoded, such as a whole number with
+# thousands of digits.
 _BAD = object()
 _ROWS = {
     kind: msgspec.defstruct(
@@ -271,8 +270,8 @@ def _value(raw: msgspec.Raw) -> object:
 
 
 def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Series]:
-    """Return the typed column of one field and, unless all rows carry it, the column of those that
-    do; nothing if none does.
+    """Return the typed column of a field and, unless all rows contain the field, its `has_` column;
+    an empty list if no row contains the field.
     """
     values = given.values
     kinds = given.kinds
@@ -310,7 +309,7 @@ def _says(row: int, name: str, column: Column, value: object) -> dict[str, objec
 
 
 def _internal(labels: pl.Series) -> pl.Series:
-    """Replace product lines by their internal names, where they have one."""
+    """Replace product lines by their internal names; unknown product lines are unchanged."""
     given = labels.unique().drop_nulls().to_list()
     names = {label: _internal_name(label) for label in given}
     return labels.replace(list(names), list(names.values())) if names else labels
@@ -322,9 +321,8 @@ def _internal_name(label: str) -> str:
 
 
 def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """Return one row per key, with the value of the last row that carries each field.
-
-    Items without a SKU have no key and stay apart.
+    """Return one row per key. The value of each field is that of the last row that contains it.
+    Items without a SKU have no key and are not merged.
     """
     keys = ["order_number", "sku_id"] if kind == "items" else ["order_number"]
     if not set(keys) <= set(frame.columns):

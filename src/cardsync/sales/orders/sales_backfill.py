@@ -1,8 +1,8 @@
-"""Requests missing sales reports from the agent: the end of a cycle queues the task for the oldest
+"""Requests missing sales reports from the agent: the end of a sync queues a task for the oldest
 missing months.
 
-A cycle brings at most two months, those that it brought itself among them. Where an agent could not
-bring a month, it is asked again a day later.
+A sync uploads at most two months, including the months that it uploaded without a request. If an
+agent could not upload a month, the next request is a day later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ async def ask_for_missing_months(
     began_at: datetime,
     now: datetime,
 ) -> None:
-    """At the end of a cycle that began then; the state row is locked."""
+    """Queue the task at the end of a sync that began at `began_at`; the caller has locked the row
+    of the sync state.
+    """
     brought = await session.scalar(text(_BROUGHT), {"seller": seller_id, "since": began_at})
     most = SALES_REPORT_MONTHS_A_CYCLE - (brought or 0)
     if most <= 0:

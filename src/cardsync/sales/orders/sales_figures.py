@@ -1,7 +1,7 @@
 """Sums days of sales into periods, with the net after fees. Pure.
 
-Fees are known once the marketplace's report of the month is here. A period with a day whose month
-has no report has no fees and no net, and the month is listed as a gap.
+Fees are known only from the marketplace's report of the month. If the month of any day in a period
+has no report, the period has no fees and no net, and the month is a gap.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cardsync.sales.reports import Sum, start_of, summed, total
 
 
 class Period(NamedTuple):
-    """`start` is the first day: of the week a Monday, of the month the first; None of the total. A
-    refund counts on the day of its order.
+    """The sums of a period. `start` is its first day (a Monday for a week, the first for a month),
+    or None for the total. A refund counts on the day of its order.
     """
 
     start: date | None
@@ -29,7 +29,9 @@ class Period(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """`gaps` holds the first days of the months with orders and without a report."""
+    """Periods and their total. `gaps` lists the first day of each month that has orders and no
+    report.
+    """
 
     periods: list[Period]
     total: Period | None
@@ -38,9 +40,9 @@ class Figures(NamedTuple):
 
 
 def figures(days: Sequence[tuple[Any, ...]], reported: Collection[date], by: str) -> Figures:
-    """Return the periods that have orders, oldest first. Of each day come the figures of a period
-    until `fees`, which are those of its orders as their profit has them; `reported` has the months'
-    first days.
+    """Return the periods that have orders, oldest first. Each row of `days` is a day and the
+    figures of `Period` from `orders` to `fees`; the fees are those of the profit. `reported` is the
+    first days of months with a report.
     """
     unreported = {day for day, *_ in days if start_of(day, "month") not in reported}
     hidden = {start_of(day, by) for day in unreported}

@@ -1,8 +1,8 @@
-"""Stores the marketplace's monthly sales reports, one row a month, and finds the months without
-one.
+"""Stores the marketplace's monthly sales reports, one row per month, and finds months without a
+report.
 
-`read` and `months_without` are pure. If a month is stored already, fields that the new report does
-not carry stay, and null clears them.
+`read` and `months_without` are pure. A new report of a stored month replaces the fields that it
+contains, even with null, and keeps all other fields.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net
 AMOUNTS = (*REVENUE, "total_fees", "total_refund_amount", "refunded_fees", "adjustments")
 
 _RATE = f"SELECT {RATE} FROM sales_report r WHERE r.seller_id = :seller AND r.month = :month"
-# An order's day in the account's zone is at most one away from its date.
+# An order's day in the account's time zone differs from its date by at most one day.
 _DAYS = """
     SELECT DISTINCT order_date FROM orders
      WHERE seller_id = :seller
@@ -57,8 +57,8 @@ _JSON = msgspec.json.Decoder(float_hook=str.encode)
 
 @dataclass(frozen=True)
 class Report:
-    """`fields` holds the fields that the report carries, null included; `unusable` names those that
-    count as absent because they are not valid numbers.
+    """A sales report. `fields` has the fields of the report, including nulls. `unusable` names the
+    fields that count as absent because they are not valid numbers.
     """
 
     month: date
@@ -135,11 +135,11 @@ def months_without(
     first_order: date | None,
     now: datetime,
 ) -> list[date]:
-    """Return the first days of the months that no report covers, oldest first; an account without
-    dated orders has none.
+    """Return the first days of the months that no report covers, oldest first; an empty list for an
+    account without dated orders.
 
-    The months begin with the first order's month, or 24 months before this one if that is earlier,
-    and end with the last month that is over in the marketplace's zone.
+    The first possible month is that of the first order, or 24 months ago if that is earlier. The
+    last possible month is the last one that has ended in the marketplace's time zone.
     """
     if first_order is None:
         return []
@@ -154,10 +154,8 @@ def _months(day: date) -> int:
 
 
 async def receive(database: Database, caller: Caller, body: bytes, now: datetime) -> Report:
-    """Read a month's report and store it; like any activity of a cycle, it keeps the sync lock
-    fresh.
-
-    Raises as `read`.
+    """Read a month's report and store it. During a sync, this also extends the sync lock. Raises
+    the errors of `read`.
     """
     report = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
     async with database.tenant(caller.seller_id) as session:
@@ -171,7 +169,7 @@ async def receive(database: Database, caller: Caller, body: bytes, now: datetime
 
 
 async def store(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> None:
-    """Store a report; where it says other fees, the days of its month are out of date."""
+    """Store a report; if its fee rate changes, mark the days of its month as outdated."""
     values = {"seller": caller.seller_id, "month": report.month, "end": _end_of(report.month)}
     before = await session.scalar(text(_RATE), values)
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
@@ -205,8 +203,8 @@ async def gaps(session: AsyncSession, caller: Caller, now: datetime) -> list[dat
 
 
 async def months_missing(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
-    """Return the months that are over and that no report covers; a report that ends before its
-    month does not cover it.
+    """Return the first days of ended months without a report. A report that ends before the last
+    day of its month does not count.
     """
     first_order = await session.scalar(
         select(func.min(Order.order_date)).where(Order.seller_id == seller_id)

@@ -1,4 +1,4 @@
-"""HTTP routes of sales reports: a month's report, the stored months, and those that are missing."""
+"""HTTP routes of sales reports: upload of a month's report, the stored months, and missing months."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ from cardsync.web.request import FOR_AGENTS, READ_BY_OWNERS, ApiRequest, problem
 
 @dataclass
 class _ReportBody(Operation):
-    """POST /sales_report reads its body itself, so the framework can't see its fields."""
+    """The description of the body of POST /sales_report. The route reads its body itself, so the
+    framework does not know the fields.
+    """
 
     def __post_init__(self) -> None:
         day = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.DATE)
@@ -93,9 +95,8 @@ async def upload_sales_report(
     caller: Caller,
     database: Database,
 ) -> ReportStored:
-    """Store a month's report; the month again updates it.
-
-    A report up to the month's last day covers it, without revenue too.
+    """Store a month's report, or update it if the month is stored. A report up to the month's last
+    day covers the month, even without revenue.
     """
     takes_json(request.headers)
     body = await request.body()
@@ -110,18 +111,15 @@ async def upload_sales_report(
     responses=problems(*READ_BY_OWNERS),
 )
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
-    """The stored months, oldest first: for owners, and for staff where the account lets them see
-    revenue.
-    """
+    """The stored months, oldest first; for owners, and for staff who may see revenue."""
     rows = await sales_reports.stored(session, caller)
     return MonthReports([struct_of(MonthReport, row) for row in rows])
 
 
 @get("/sales_report/gaps", responses=problems(*FOR_AGENTS))
 async def read_sales_report_gaps(caller: Caller, session: AsyncSession) -> Gaps:
-    """The months that no report covers whole, by their first days, oldest first.
-
-    Without dated orders there are none.
+    """The first days of the months that no report covers completely, oldest first. A shop without
+    dated orders has none.
     """
     return Gaps(await sales_reports.gaps(session, caller, clock.now()))
 

@@ -16,7 +16,7 @@ _Month = Annotated[str, Reads(lambda first: f"{first:%Y-%m}")]
 class ReportStored(msgspec.Struct, omit_defaults=True):
     """`empty`: the report had no revenue.
 
-    `ignored` names fields that were no such number and count as absent.
+    `ignored` names the fields that were not valid numbers and count as absent.
     """
 
     status: Literal["ok"]
@@ -25,11 +25,11 @@ class ReportStored(msgspec.Struct, omit_defaults=True):
     empty: bool = False
     """The report had no revenue"""
     ignored: Annotated[list[str], Column("unusable")] = []
-    """Fields that were no number and count as absent"""
+    """Fields that were not valid numbers and count as absent"""
 
 
 class ReportFields(msgspec.Struct):
-    """USD as strings, with the scale they came with."""
+    """Amounts in USD as strings, with their uploaded scale."""
 
     gross_sales: Amount | None
     order_count: int | None

@@ -1,10 +1,10 @@
-"""Sums a seller's sales over some days by period or by game, with days to sell, and finds the cards
-that sold best and not at all.
+"""Sums a seller's sales over a range of days by period or by game, with days to sell, and finds the
+cards that sold best and the cards that did not sell.
 
-A day is one of the account's time zone. An order without a time counts on its date. Orders that
-were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
-(`platform/derived/sales_by_day.py`), and count what has changed since; those of cards join the
-items. Both take shorter spans than periods.
+Days are in the account's time zone. An order without a time counts on its date. Cancelled orders do
+not count. Sums come from the stored rows by day and game (`platform/derived/sales_by_day.py`);
+outdated days are computed while reading. Sums of cards are always computed from the items. Sums by
+game or card allow a shorter range of days than sums by period.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def summary(
     last: date,
     by: SummaryBy = "day",
 ) -> SalesSummary:
-    """Return sums by period or by game, with the total. Raises OwnerRequired, InvalidPayload."""
+    """Return the sums by period or by game, and their total. Raises OwnerRequired, InvalidPayload."""
     most = SALES_ITEMS_DAYS if by == "game" else SALES_SUMMARY_DAYS
     values = _values(caller, first, last, most) | await profit.settings(reading, caller)
     games = await _games(reading, values) if by == "game" else []
@@ -106,8 +106,8 @@ async def best_and_worst(
     first: date,
     last: date,
 ) -> SalesCards:
-    """Return the cards with the most sales of the span, and those of the most value that were there
-    at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
+    """Return the cards with the highest sales from `first` to `last`, and the cards with the highest
+    value that were in stock on `first` and did not sell. Raises OwnerRequired, InvalidPayload.
     """
     values = _values(caller, first, last, SALES_ITEMS_DAYS)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)

@@ -1,5 +1,5 @@
-"""HTTP routes of sales summaries: sums by day, week, month or game, and the cards that sold best
-and not at all.
+"""HTTP routes of sales summaries: sums by day, week, month or game, and the cards that sold best or
+did not sell.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ async def read_sales_summary(
     by: SummaryBy = "day",
 ) -> SalesSummary:
     """Orders, gross, refunds, fees and net by day, week or month, or items by game, in the
-    account's time zone; a span by game has at most 366 days. Fees are known from the marketplace's
-    monthly reports; `gaps` names the months without one.
+    account's time zone. Sums by game cover at most 366 days. Fees come from the marketplace's
+    monthly reports; `gaps` lists the months without a report.
     """
     return await read_report(request, sales_summary.summary, first, last, by)
 
@@ -56,7 +56,7 @@ async def download_sales_summary(
     last: Last = None,
     by: SummaryBy = "day",
 ) -> Response[bytes]:
-    """The same periods or games as a CSV."""
+    """The periods or games of the summary as a CSV."""
     found = await read_report(request, sales_summary.summary, first, last, by)
     return body(as_csv(found), headers("sales"))
 
@@ -67,7 +67,7 @@ async def read_sales_cards(
     first: First = None,
     last: Last = None,
 ) -> SalesCards:
-    """The cards that sold best, and those of the most value that were there and did not sell."""
+    """The cards that sold best, and the cards in stock with the highest value that did not sell."""
     return await read_report(request, sales_summary.best_and_worst, first, last)
 
 
@@ -77,7 +77,7 @@ async def download_sales_cards(
     first: First = None,
     last: Last = None,
 ) -> Response[bytes]:
-    """The same cards as a CSV; `sold` says which of the two kinds each is."""
+    """The best and the unsold cards as a CSV; the column `sold` is `best` or `nothing`."""
     found = await read_report(request, sales_summary.best_and_worst, first, last)
     return body(cards_as_csv(found), headers("sold-cards"))
 

@@ -1,6 +1,4 @@
-"""The shapes of summaries of sales, as the API and the page show them, and as CSV. The module is
-pure.
-"""
+"""The schemas of sales summaries for the API and the page, and their CSV. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ SummaryBy = Literal["day", "week", "month", "game"]
 
 class SalesPeriod(msgspec.Struct):
     """`start` is the period's first day, or null in the total. `fees` and `net` are null if a month
-    in it has no report. `profit` holds for the copies whose cost is known.
+    of the period has no report. `profit` covers the copies whose cost is known.
     """
 
     start: date | None
@@ -37,23 +35,23 @@ class SalesPeriod(msgspec.Struct):
 
     @property
     def likely_fees(self) -> str | None:
-        """Return the fees, or their estimate until the report of each month is here."""
+        """Return the fees, or their estimate if a month has no report yet."""
         if self.fees is not None or self.profit is None:
             return self.fees
         return self.profit.fees
 
     @property
     def likely_net(self) -> str | None:
-        """Return the gross less refunds and these fees."""
+        """Return the gross amount less refunds and `likely_fees`."""
         if self.likely_fees is None:
             return None
         return f"{Decimal(self.gross) - Decimal(self.refunds) - Decimal(self.likely_fees):.2f}"
 
 
 class SalesOfGame(msgspec.Struct):
-    """`gross` sums the items; it is null if none of their prices is known. `estimated` pieces count
-    with an even share of what their order's products leave, `unpriced` ones do not count.
-    `days_to_sell` is a median, null if no sold card is known.
+    """`gross` is the sum of the items; null if no price is known. The price of `estimated` pieces is
+    an even share of the rest of their order's product amount; `unpriced` pieces do not count.
+    `days_to_sell` is a median; null if no sold card is known.
     """
 
     game: str
@@ -68,8 +66,8 @@ class SalesOfGame(msgspec.Struct):
 
 
 class SalesSummary(msgspec.Struct):
-    """`periods` is empty by game, and `games` by period. `gaps` names the months with orders and
-    without a report, like 2026-07.
+    """`periods` is empty by game, and `games` is empty by period. `gaps` lists the months that have
+    orders and no report, like 2026-07.
     """
 
     by: SummaryBy
@@ -82,15 +80,15 @@ class SalesSummary(msgspec.Struct):
     periods: list[SalesPeriod]
     games: list[SalesOfGame]
     total: SalesPeriod | None
-    """All of it; null by game"""
+    """The sums of all days; null by game"""
     fee_rate: str | None
     """The share of the sales that the marketplace's fees take"""
     gaps: list[str]
-    """The months with orders and without a report, as YYYY-MM"""
+    """The months that have orders and no report, as YYYY-MM"""
 
 
 class SoldCardShown(msgspec.Struct):
-    """`gross`, `estimated` and `unpriced` are those of SalesOfGame."""
+    """`gross`, `estimated` and `unpriced` have the same meaning as in SalesOfGame."""
 
     card_id: int | None
     product_name: str | None
@@ -103,7 +101,7 @@ class SoldCardShown(msgspec.Struct):
 
 
 class UnsoldCardShown(msgspec.Struct):
-    """`days` have gone by since the card was first seen."""
+    """`days` is the number of days since the card was first seen."""
 
     card_id: int
     product_name: str
@@ -117,9 +115,9 @@ class UnsoldCardShown(msgspec.Struct):
 
 class SalesCards(msgspec.Struct):
     best: list[SoldCardShown]
-    """The cards that sold for most"""
+    """The cards with the highest sales"""
     worst: list[UnsoldCardShown]
-    """The cards that do not sell"""
+    """The cards that did not sell"""
 
 
 def as_csv(summary: SalesSummary) -> bytes:

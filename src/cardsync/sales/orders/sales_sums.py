@@ -1,5 +1,5 @@
-"""The declaration of the sums of sales and of customers: one refresh keeps both, because both go by
-the days of orders that are out of date.
+"""Declares the stored sums of sales, profit and customers. One refresh computes all of them, because
+all depend on the same outdated days.
 """
 
 from __future__ import annotations

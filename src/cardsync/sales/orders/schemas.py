@@ -1,7 +1,7 @@
 """The JSON structs of orders and customers, and the functions that fill them from rows. Pure.
 
-Money is text in the scale that it arrived with, at least two decimals; texts of strangers are cut
-to what can be read.
+Money is text with its uploaded scale and at least two decimals. Texts about refunds, which
+strangers write, are cut and cleaned of unprintable characters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REMOVED = ("Cc", "Cf")
 
 
 class OrderRow(NamedTuple):
-    """An order as the API shows it: columns of `orders`, and when it was placed."""
+    """The values of an order that the API shows: columns of `orders` and derived values."""
 
     id: int
     order_number: str
@@ -70,8 +70,8 @@ class OrderRow(NamedTuple):
 
 
 def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
-    """Return a row of `ORDER_COLUMNS`, without the buyer for a caller who may not see one: that is
-    the name, the note of a refund and the comment of a feedback.
+    """Return a row of `ORDER_COLUMNS`. For a caller who may not see buyers, the buyer's name, the
+    note of a refund and the comment of a feedback are null.
     """
     order = OrderRow._make(row)
     if caller.sees_buyers:
@@ -85,7 +85,7 @@ def settled_row(row: Sequence[Any], caller: Caller) -> SettledRow:
     return settled if caller.sees_buyers else settled._replace(note=None)
 
 
-# The SQL expression of each field of a row.
+# The SQL expressions of the fields that are not columns of `orders`.
 _DERIVED = {
     "order_placed_at": PLACED_AT,
     "pulled_at": """(SELECT max(p.pulled_at) FROM pull_session_order p
@@ -96,7 +96,7 @@ _DERIVED = {
         JOIN pull_session s ON s.seller_id = i.seller_id AND s.id = i.session_id
        WHERE i.seller_id = :seller AND i.order_id = orders.id AND {UNSETTLED}
          AND s.seller_id = :seller AND s.state <> 'cancelled')""",
-    # The copies that are in hand, and those that the open session wants.
+    # The number of pulled copies and of all copies of the order in the open session.
     "under_way": """(SELECT CAST(ARRAY[sum(least(line.pulled, line.wanted)), sum(line.wanted)]
                     AS bigint[])
         FROM (SELECT coalesce(i.quantity, 1) AS wanted, coalesce((
@@ -114,7 +114,7 @@ ORDER_COLUMNS = ", ".join(_DERIVED.get(name, f"orders.{name}") for name in Order
 
 
 class ItemRow(NamedTuple):
-    """The columns of `order_item` that are shown, and whose they are."""
+    """The shown columns of `order_item`, and the order's id."""
 
     order_id: int
     id: int
@@ -126,9 +126,9 @@ class ItemRow(NamedTuple):
 
 
 class CardOfItem(NamedTuple):
-    """The columns of an item that only one order shows, and the card that it is today, if it is
-    one. `estimated_total` is the share of an item without a price. `places` are box, slot and
-    quantity.
+    """The columns of an item that only the page of one order shows, and the item's card in stock, if
+    it has one. `estimated_total` is the estimated amount of an item without a price. A place is box,
+    slot and quantity.
     """
 
     set_name: str | None
@@ -147,7 +147,7 @@ class PullRow(NamedTuple):
 
 
 class SettledRow(NamedTuple):
-    """A card that was missing in a pull, and what was done about it."""
+    """A card that was missing in a pull, and the seller's decision about it."""
 
     item_id: int
     product_name: str | None
@@ -179,8 +179,8 @@ class ItemBody(msgspec.Struct, gc=False):
 
 class OrderBody(msgspec.Struct):
     """`buyer_name`, `refund_note` and `feedback_comment` are null for a caller who may not see
-    buyers. `shipping_item_count`, `product_weight` and `refund_total_amt` are as they were
-    uploaded: `item_count` and `refund_amt` are there without them, too.
+    buyers. `shipping_item_count`, `product_weight` and `refund_total_amt` are uploaded values;
+    `item_count` and `refund_amt` are computed if these are missing.
     """
 
     id: int
@@ -189,7 +189,7 @@ class OrderBody(msgspec.Struct):
     order_date: date | None
     order_placed_at: datetime | None
     status: str
-    """As the marketplace writes it; Unknown where there is none"""
+    """The marketplace's status; Unknown without one"""
     product_amt: str | None
     shipping_amt: str | None
     total_amt: str | None
@@ -199,13 +199,13 @@ class OrderBody(msgspec.Struct):
     marked_shipped_pending: bool
     pull_dismissed_at: datetime | None
     pulled_at: datetime | None
-    """When its copies were pulled; null: not yet"""
+    """When the order was pulled; null: not yet"""
     missing_count: int
-    """The items whose card was not found, and about which nothing was decided"""
+    """The number of items with a missing card and no decision about it"""
     copies_pulled: int | None
-    """The copies in hand while a pull is under way that has the order; null: none is"""
+    """The pulled copies in the open pull; null: the order is in no open pull"""
     copies_to_pull: int | None
-    """The copies that this pull wants of it; null: none is under way"""
+    """All copies of the order in the open pull; null: the order is in no open pull"""
     refund_type: Annotated[str, Like(RefundType)] | None
     refund_origin: str | None
     refund_amt: str | None
@@ -217,13 +217,15 @@ class OrderBody(msgspec.Struct):
     product_weight: str | None
     refund_total_amt: str | None
     items: list[ItemBody]
-    """The items by id; items_truncated says whether all are here"""
+    """The items by id; items_truncated: some are missing here"""
     items_truncated: bool
     items_total_count: int
 
 
 def money(amount: Decimal | None) -> str | None:
-    """`1` → `1.00`, `1.5` → `1.50`, `1.2300` as it is."""
+    """Return an amount as text with at least two decimals: `1` → `1.00`, `1.5` → `1.50`; `1.2300`
+    is unchanged.
+    """
     if amount is None:
         return None
     text = str(amount)
@@ -238,14 +240,14 @@ Amount = Annotated[str, Reads(money)]
 
 
 def line_total(quantity: int | None, unit_price: Decimal | None) -> str | None:
-    """To two decimals, half-up."""
+    """Return quantity times price, rounded half-up to two decimals."""
     if quantity is None or unit_price is None:
         return None
     return str(_rounded(_times(quantity, unit_price), _CENT))
 
 
 def readable(text: str | None) -> str | None:
-    """Without control and zero-width characters, and of a bounded length."""
+    """Return the text without control and zero-width characters, cut to the maximum length."""
     if text is None:
         return None
     if not text.isprintable():
@@ -267,9 +269,8 @@ _NO_REFUND: _Refund = (None, None, None, None, None)
 
 
 def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
-    """By place and not by name: of a page's time in Python, most is spent here.
-
-    Moments are JSON's to write.
+    """Return the order for the API. The fields are positional, which is faster than by name: most
+    of a page's Python time is spent here. The JSON encoder formats the moments.
     """
     pulled, wanted = order.under_way or (None, None)
     return OrderBody(
@@ -287,7 +288,7 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
         order.missing_count,
         pulled,
         wanted,
-        # Without an amount there is no refund, whatever the other fields are.
+        # An order without `refund_amt` is not refunded, even if other refund fields have values.
         *(_NO_REFUND if order.refund_amt is None else _refund(order)),
         order.feedback_rating,
         order.feedback_comment,
@@ -313,19 +314,19 @@ class ItemPlace(msgspec.Struct, gc=False):
 
 
 class ItemInFull(ItemBody, gc=False):
-    """`card_id` and `card_price`: the card that the item is today, null if there is none.
-    `estimated_total` is for an item whose price is unknown: its even share, copy by copy, of what
-    the items with a price leave of the order's `product_amt`. It is null if nothing is left.
+    """`card_id` and `card_price` are those of the item's card in stock; null if the shop has none.
+    `estimated_total` is set for an item without a price: its copies' even share of the order's
+    `product_amt` less the items with a price; null if nothing is left.
     """
 
     set_name: str | None
     rarity: str | None
     card_id: int | None
     card_price: str | None
-    """The price that the card asks now, in USD; null: there is none"""
+    """The card's current price, in USD; null: the shop has no such card"""
     locations: list[ItemPlace]
     estimated_total: str | None
-    """Its even share of what the other items leave, in USD"""
+    """For an item without a price, its share of the rest of the order's product amount, in USD"""
 
 
 class PullOfOrder(msgspec.Struct):
@@ -337,8 +338,8 @@ class PullOfOrder(msgspec.Struct):
 
 
 class SettledCard(msgspec.Struct):
-    """A card that was missing in a pull, and what was done about it. `refund_amt` is the refund
-    that the seller noted: the money itself moves at the marketplace.
+    """A card that was missing in a pull, and the seller's decision about it. `refund_amt` is the
+    refund that the seller noted; the marketplace pays the refund itself.
     """
 
     item_id: int
@@ -348,22 +349,22 @@ class SettledCard(msgspec.Struct):
     outcome: Annotated[str, Like(MissingOutcome)]
     refund_amt: Usd | None
     copy: str | None
-    """The copy that went in its place: its condition, and where it lay; null: none was named"""
+    """The condition and place of the copy that was sent instead; null: none was named"""
     note: str | None
     """The seller's note; null without one, and for a caller who may not see buyers"""
     settled_at: datetime
 
 
 class OrderInFull(OrderBody, kw_only=True):
-    """An order with every item, the newest pull sessions that had it, and what was done about its
-    missing cards.
+    """An order with every item, its newest pull sessions, and the decisions about its missing
+    cards.
     """
 
     items: list[ItemInFull]  # type: ignore[assignment]
     pulls: list[PullOfOrder]
-    """The newest pull sessions that had it"""
+    """The newest pull sessions of the order"""
     settled_cards: list[SettledCard]
-    """The cards that were missing, and what was done about each"""
+    """The missing cards, and the decision about each"""
 
 
 def order_in_full(found: OneOrder) -> OrderInFull:
@@ -379,8 +380,8 @@ def order_in_full(found: OneOrder) -> OrderInFull:
 
 
 def adds_up(order: OrderInFull) -> bool:
-    """Return whether the items come to what the buyer paid for them: prices from the history may
-    not. Pure.
+    """Return whether the totals of the items add up to the order's product amount; false only if
+    all totals are known. Prices from the price history may differ from the paid prices. Pure.
     """
     totals = [item.line_total for item in order.items]
     paid = order.product_amt
@@ -416,13 +417,13 @@ class OrdersPage(msgspec.Struct):
 
 
 class CustomerBody(msgspec.Struct):
-    """`key` names the customer in addresses. `buyer_name` is empty for a caller who may not see
-    buyers. `profit` is that of `costed` of the `pieces`, the copies whose cost is known, as of the
-    last refresh; null if there is none. The amounts are absent for staff who may not see revenue.
+    """`key` identifies the customer in URLs. `buyer_name` is empty for a caller who may not see
+    buyers. `profit` covers the `costed` copies of the `pieces`, whose cost is known, as of the last
+    refresh; null if no cost is known. The amounts are absent for staff who may not see revenue.
     """
 
     key: str
-    """Names the customer in addresses"""
+    """Identifies the customer in URLs"""
     buyer_name: str
     order_count: int
     first_order_at: datetime | None
@@ -435,7 +436,7 @@ class CustomerBody(msgspec.Struct):
 
 class CustomersPage(msgspec.Struct):
     customers: list[CustomerBody]
-    """By what they have bought in all, the most first"""
+    """The customers, highest total first"""
     total: int
     page: int
     per_page: int
@@ -444,9 +445,9 @@ class CustomersPage(msgspec.Struct):
 
 
 def earned_fields(kept: Sequence[Any] | None) -> dict[str, Any]:
-    """Return the fields of a customer's profit from the pieces, those of them whose cost is known,
-    and their profit, each null for a customer who is not kept yet. It is unknown where it holds for
-    no copy, but for the postage of copies that came back. Pure.
+    """Return a customer's profit fields from `pieces`, `costed` and `profit` of `customer_sum`, all
+    null for a customer without a row. The profit is unknown (null) if no copy has a known cost,
+    unless all copies were returned: then the profit is their postage. Pure.
     """
     if kept is None:
         return {}
@@ -456,8 +457,8 @@ def earned_fields(kept: Sequence[Any] | None) -> dict[str, Any]:
 
 
 class AcceptedRows(msgspec.Struct):
-    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} shows what
-    became of them.
+    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} returns the
+    result of applying them.
     """
 
     status: Literal["accepted"]

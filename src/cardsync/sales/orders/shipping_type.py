@@ -1,5 +1,5 @@
-"""Decides the shipping type of an order from its shipping facts: pwe (a plain envelope), tracked or
-expedited. One SQL expression and one pure function agree on it.
+"""Decides the shipping type of an order: pwe (plain white envelope), tracked or expedited. A pure
+function and an SQL expression give the same result.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: 
 
 
 async def decide_again(session: AsyncSession, seller_id: int, threshold: Decimal) -> None:
-    """Decide the type of all orders again, because the seller's threshold has changed.
-
-    No process writes orders meanwhile: see `hold_still` (work/streams.py).
+    """Update the shipping type of all orders, because the seller's threshold has changed. Meanwhile
+    `hold_still` (work/streams.py) keeps other processes from writing orders.
     """
     decided = shipping_type_sql("shipping_method", "tracking_number", "total_amt", ":threshold")
     await session.execute(

@@ -1,9 +1,9 @@
-"""Sorts the orders of a pull session, and the items of each, as the seller walks through the
-shelves. Pure.
+"""Sorts the orders of a pull session, and the items of each order, for a walk along the shelves.
+Pure.
 
-Expedited orders are before tracked ones, and these before pwe; within each group the first place on
-the shelves decides, and orders without a place are last; then the oldest
-order is first. Orders that were pushed to the end are last, in the order in which they were pushed.
+Orders are sorted by shipping type (expedited, tracked, pwe), then by the first place of their cards
+on the shelves (orders without a place last), then by date (oldest first). Orders that were moved to
+the end are after all others, in the sequence of the moves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PRIORITY = {"expedited": 0, "tracked": 1, "pwe": 2}
 
 
 PlaceOf = Callable[[int], Place | None]
-"""An item's place on the shelves, by its id."""
+"""Returns the place on the shelves of an item id."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def work_order(orders: Iterable[ToPull], place_of: PlaceOf) -> list[int]:
 
 
 def items_in_order(item_ids: Iterable[int], place_of: PlaceOf) -> list[int]:
-    """Return the items of one order in the order of the shelves."""
+    """Return the item ids of one order in the sequence of their places on the shelves."""
     return sorted(item_ids, key=lambda item: (_last_without(place_of(item)), item))
 
 

@@ -1,8 +1,8 @@
-"""Streams the changes of pulls: every open page of a seller, on every process, learns of a change
-within a second.
+"""Streams the changes of pulls: every open page of a seller, on every process, gets an event within
+a second of a change.
 
-An event says only that something has changed; the page reads the rest again. A link has a limited
-number of streams on a process, and so has the desk; a page beyond them asks every few seconds.
+An event has no content; the page reads the pull again. The streams of each phone link and of
+members' pages on a process are limited; a page without a stream polls every few seconds.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from weakref import WeakSet
 from cardsync.platform import errors
 from cardsync.sales.limits import PULL_DESK_STREAMS, PULL_LINK_STREAMS, PULL_STREAMS
 
-# Seconds of silence after which a stream sends a sign of life, and their number after which it
-# ends: the page opens a new one, so a stopping process never waits long for a page.
+# After this many seconds without an event, a stream sends a comment to keep the connection open.
+# After `_SILENCES` of these comments it ends, and the page opens a new stream. So a stopping
+# process never waits long for a page.
 ALIVE_SECONDS: Final = 15.0
 _SILENCES: Final = 20
 _RETRY: Final = "retry: 2000\n\n"
@@ -27,7 +28,7 @@ _ALIVE: Final = ": alive\n\n"
 
 
 class _Page:
-    """A page that listens; `link_id` is zero for one at the desk."""
+    """An open page with a stream. `link_id` is zero for the page of a signed-in member."""
 
     def __init__(self, link_id: int) -> None:
         self.link_id = link_id
@@ -35,15 +36,16 @@ class _Page:
 
 
 class PullStreams:
-    """A process has one object."""
+    """The open streams of this process, by seller."""
 
     def __init__(self) -> None:
-        # A page whose client is gone before its first event is held by nothing else.
+        # The weak set drops the page of a client that disconnects before its first event, when the
+        # `finally` of `_events` does not run.
         self._open: defaultdict[int, WeakSet[_Page]] = defaultdict(WeakSet)
 
     def changed(self, payload: str) -> None:
-        """Wake the pages of the seller in `seller:session`, or all pages after a connection was
-        lost.
+        """Send an event to the pages of the seller in the payload `seller:session`. A payload
+        without a seller, after a lost database connection, sends it to all pages.
         """
         seller = payload.partition(":")[0]
         sellers = [int(seller)] if seller.isdecimal() else list(self._open)
@@ -54,10 +56,9 @@ class PullStreams:
     def events(
         self, seller_id: int, link_id: int, still_open: Callable[[], Awaitable[bool]]
     ) -> AsyncIterator[str]:
-        """Return an event at once and one with every change, until the pull or the link has ended.
-
-        Raises RateLimited where the link, or the desk for the link zero, has as many streams as it
-        may have.
+        """Yield an event at once and with every change, until `still_open` returns False, because
+        the pull or the link has ended. Raises RateLimited if the link has its maximum of streams;
+        for link zero, if members' pages have their maximum.
         """
         pages = self._open[seller_id]
         at_the_desk = sum(page.link_id == 0 for page in pages)

@@ -1,8 +1,8 @@
-"""Stores the marks of phones, and reports the outcome of each.
+"""Stores the marks that phones send, and returns the outcome of each mark.
 
-A mark is stored once, by the id that its phone made, however often and in whatever order marks
-arrive. One transaction stores the marks and applies them: an order with all its copies in hand is
-pulled, and an order with a missing card waits for a review.
+The phone creates a mark's id, by which a mark that is sent twice is stored once. Marks may arrive
+in any order. One transaction stores the marks and applies them: an order with all copies pulled is
+marked as pulled, and an order with a missing card needs review.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cardsync.sales.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
 CLAIM_SECONDS: Final = 60
 
 _STORE = queries_of(__package__)["store_marks"]
-# An undo may have come before its mark: both ways round the mark is taken back.
+# The statement marks all marks that have an undo, because an undo may arrive before its mark.
 _TAKE_BACK = """
 UPDATE pull_mark SET undone = true
  WHERE seller_id = :seller AND session_id = :session AND kind <> 'undo' AND NOT undone
@@ -51,8 +51,8 @@ async def record(
     marks: Sequence[tuple[Mark, int]],
     now: datetime,
 ) -> Queue:
-    """Store the marks, each with its number in its device's sequence, and return the queue after
-    them. Raises PullLinkEnded, InvalidPayload.
+    """Store and apply the marks, each with its number in its device's sequence, and return the
+    updated queue. Raises PullLinkEnded, InvalidPayload.
     """
     seller_id = caller.seller_id
     await locked(session, Lock.SHOP, seller_id)
@@ -75,7 +75,9 @@ async def record(
 
 
 async def _link_is_open(session: AsyncSession, seller_id: int, link: PhoneLink) -> None:
-    """The link may have ended while the request waited for its turn. Raises PullLinkEnded."""
+    """Raise PullLinkEnded if the link has ended, which may happen while the request waits for the
+    lock.
+    """
     is_open = await session.scalar(
         text("""
             SELECT count(*) FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id
@@ -95,9 +97,8 @@ async def _take_only_its_game(
     link: PhoneLink,
     marks: Sequence[tuple[Mark, int]],
 ) -> None:
-    """Refuse marks on another game's cards. A card that left the session is not another game's.
-
-    Raises InvalidPayload.
+    """Raise InvalidPayload for a mark on a card of a game that the link does not show. Marks on
+    cards that were removed from the session are accepted.
     """
     named = {
         "seller": seller_id,
@@ -118,8 +119,8 @@ async def _take_only_its_game(
 
 
 async def _leave_room(session: AsyncSession, seller_id: int, link: PhoneLink) -> None:
-    """Refuse marks beyond the link's share and beyond the session's; those of revoked links and of
-    the desk count in neither. Raises InvalidPayload.
+    """Raise InvalidPayload if the link or the session has too many marks. Marks of revoked links
+    and of members' pages do not count.
     """
     named = {
         "seller": seller_id,
@@ -163,7 +164,7 @@ async def _store(
     marks: Sequence[tuple[Mark, int]],
     now: datetime,
 ) -> set[str]:
-    """Return the ids of the marks that were not known."""
+    """Store the marks, and return the ids of the marks that were not stored before."""
     rows = await session.scalars(
         text(_STORE),
         {
@@ -208,8 +209,8 @@ async def _carry_on(
     marks: Sequence[Mark],
     now: datetime,
 ) -> None:
-    """Mark the orders of these marks as pulled or as missing a card, and take that back where an
-    undo took back the marks behind it.
+    """Mark the orders of these marks as pulled or as missing a card, or remove these marks of an
+    order if an undo makes them wrong.
     """
     touched = {mark.item_id for mark in marks}
     undone = {mark.item_id for mark in marks if mark.kind == "undo"}
@@ -236,7 +237,7 @@ _IN_QUEUE: Final = f"""
     SELECT count(*) FROM pull_session_item
      WHERE seller_id = :seller AND session_id = :session AND item_id = :item AND {OF_LINK}
 """
-# A phone shows one card: the card before it is free again.
+# A phone shows one card at a time, so its claims on other cards end.
 _FREE: Final = """
     DELETE FROM pull_claim WHERE seller_id = :seller AND session_id = :session
        AND device = :device AND item_id <> :item
@@ -258,8 +259,7 @@ async def claim(
     device: str,
     now: datetime,
 ) -> bool:
-    """Claim a card for the phone that shows it; return False while another phone has it.
-
+    """Claim a card for the phone that shows it; return False if another phone has claimed it.
     Raises PullLinkEnded, NotFound.
     """
     named = {
@@ -282,6 +282,6 @@ async def claim(
 
 
 def outcome_of(queue: Queue, mark_id: str) -> tuple[Outcome, int]:
-    """Return a mark's outcome, and how many of its copies have to be put back."""
+    """Return a mark's outcome, and the number of its copies that must be returned to the shelf."""
     progress = queue.progress
     return progress.outcomes.get(mark_id, "gone"), progress.surplus.get(mark_id, 0)

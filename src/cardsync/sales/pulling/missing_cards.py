@@ -1,8 +1,9 @@
-"""Settles the cards that were not found in a pull. A missing card stays work, whether its
-pull is open or has ended, until one of four ways out is chosen.
+"""Lists the cards that were not found in pulls, and stores the seller's decision about each. A
+missing card remains in the list, even after its pull has ended, until the seller decides.
 
-Another copy, or the card itself, is then in hand; a refund, or a message to the buyer, lets the
-order go without it. An order with nothing else to pull is pulled by that.
+With the outcomes `found` and `other_copy`, the copies count as pulled. With `refund` and `message`,
+the order is sent without the card. If nothing else of the order is left to pull, the decision marks
+the order as pulled.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from cardsync.sales.pulling.schemas import MissingCard, OtherCopy
 from cardsync.stock.cards.visible import VISIBLE
 
 KIND: Final = "order.missing_settled"
-# The outcomes after which the copies are in hand.
+# The outcomes with which the copies count as pulled.
 IN_HAND: Final = ("found", "other_copy")
 _WORDS: Final[Mapping[MissingOutcome, str]] = {
     "found": "found after all",
@@ -45,8 +46,9 @@ _WORDS: Final[Mapping[MissingOutcome, str]] = {
 _LIST: Final = queries_of(__package__)["list"].format(
     box=BOX, named=NAMED, visible=VISIBLE, way=WAY, unsettled=UNSETTLED
 )
-# Other copies of the same card: first on its own further places, then in another condition or
-# printing, the dearest first, because a buyer is not to get a worse one.
+# Other copies of the missing card: first those of the same listing at other places, then those in
+# another condition or printing. The most expensive are first, because the buyer must not get a
+# worse copy.
 _COPIES: Final = f"""
     SELECT missing.id, c.id, c.condition_label, c.price, c.quantity, {BOX}, l.slot
       FROM card missing
@@ -63,7 +65,7 @@ MOST: Final = 200
 
 
 def refund_of(given: object) -> Decimal | None:
-    """Read the amount of a refund. Pure. Raises InvalidPayload."""
+    """Return the amount of a refund; None if it is empty. Pure. Raises InvalidPayload."""
     if given in (None, ""):
         return None
     try:
@@ -88,8 +90,8 @@ async def missing_cards(
     order_ids: Sequence[int] | None = None,
     session_id: int | None = None,
 ) -> list[MissingCard]:
-    """Return the cards that were not found and about which nobody has decided, the oldest first: of
-    some orders, of a session, or of all.
+    """Return the missing cards without a decision, oldest first: of some orders, of a session, or
+    all of them.
     """
     named: dict[str, object] = {
         "seller": caller.seller_id,
@@ -157,8 +159,8 @@ _NOT_MISSING: Final = f"""
 
 
 class WayOut(NamedTuple):
-    """A choice about a missing card: `refund` is the buyer's refund at the marketplace, and
-    `card_id` and `location_code` name the copy that goes in its place.
+    """A decision about a missing card. `refund` is the amount that the buyer gets back through the
+    marketplace; `card_id` and `location_code` identify the copy that is sent instead.
     """
 
     outcome: MissingOutcome
@@ -169,8 +171,8 @@ class WayOut(NamedTuple):
 
 
 async def _settle_card(session: AsyncSession, named: Mapping[str, object]) -> _Settled | None:
-    """Settle a missing card; None where the same was decided before. Raises NotFound,
-    MissingSettled.
+    """Store the decision about a missing card; return None if the same decision was stored before.
+    Raises NotFound, and MissingSettled if another decision was stored.
     """
     row = (await session.execute(text(_SETTLE), named)).first()
     if row is not None:
@@ -186,7 +188,9 @@ async def _settle_card(session: AsyncSession, named: Mapping[str, object]) -> _S
 async def _pull_settled(
     session: AsyncSession, caller: Caller, named: Mapping[str, Any], now: datetime
 ) -> bool:
-    """Take the copies that are in hand, and return whether the order is pulled with them."""
+    """Mark the copies as pulled if the outcome provides them, then mark the order as pulled if
+    nothing is left to pull. Return whether the order was marked as pulled.
+    """
     order = (named["session"], named["order"], now)
     entries = await _entries(session, caller, *order)
     lines = (entry.line for entry in entries if entry.item_id == named["item"])
@@ -206,10 +210,10 @@ async def settle(
     way: WayOut,
     now: datetime,
 ) -> list[MissingCard]:
-    """Record the decision about a missing card, and return the cards that the order still misses. A
-    repeated call changes nothing.
+    """Store the decision about a missing card, and return the order's other missing cards without a
+    decision. A repeated call changes nothing.
 
-    Raises NotFound, MissingSettled where somebody decided otherwise, InvalidPayload.
+    Raises NotFound, InvalidPayload, and MissingSettled if another decision was stored.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     outcome, refund = way.outcome, way.refund
@@ -258,12 +262,12 @@ async def settle(
 async def _copy(
     session: AsyncSession, caller: Caller, order_id: int, item_id: int, way: WayOut
 ) -> str | None:
-    """Return the named copy in words: its condition, and where it lies. Raises InvalidPayload."""
+    """Return the condition and place of the chosen copy as text. Raises InvalidPayload."""
     if way.card_id is None:
         return None
     if way.outcome != "other_copy":
         raise errors.InvalidPayload("card_id: belongs to the outcome other_copy alone")
-    # A repeated call finds no missing card, and has nothing to choose from.
+    # In a repeated call the card is no longer missing, so the result is None.
     for card in await missing_cards(session, caller, order_ids=[order_id]):
         for copy in card.other_copies if card.item_id == item_id else ():
             if (copy.card_id, copy.location_code) == (way.card_id, way.location_code):
@@ -303,7 +307,9 @@ _UNPULL: Final = """
 async def unsettle(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Make a settled card missing again. Raises ChangedSince where it was decided again."""
+    """Remove a decision, so that the card is missing again. Raises ChangedSince if the decision has
+    changed.
+    """
     await locked(session, Lock.SHOP, caller.seller_id)
     named = {name: undo[name] for name in ("order", "item", "session", "outcome", "mark", "pulled")}
     named["seller"] = caller.seller_id

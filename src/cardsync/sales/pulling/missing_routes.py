@@ -1,4 +1,4 @@
-"""HTTP routes of cards that were not found in pulls: their list, and the decision about one."""
+"""HTTP routes of cards that were not found in pulls: the list, and the decision about a card."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, probl
 
 
 class SettleMissing(msgspec.Struct):
-    """`refund_amt` is what the buyer gets back at the marketplace, for the outcome refund alone;
-    `card_id` and `location_code` name one of `other_copies`, for the outcome other_copy alone.
+    """`refund_amt` is the amount that the buyer gets back through the marketplace, only for the
+    outcome refund. `card_id` and `location_code` identify one of `other_copies`, only for the
+    outcome other_copy.
     """
 
     outcome: MissingOutcome
     """found, other_copy, refund or message"""
     refund_amt: Annotated[Any, Like(str | None)] = None
     card_id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)] | None = None
-    """The inventory row whose copy goes in its place"""
+    """The card whose copy is sent instead"""
     location_code: Annotated[str, msgspec.Meta(max_length=100)] | None = None
-    """Where that copy lies; null: it has no place"""
+    """The place of that copy; null: it has no place"""
     note: Annotated[str, msgspec.Meta(max_length=limits.MISSING_NOTE_CHARACTERS)] = ""
     """The seller's own words, shown with the order"""
 
@@ -43,8 +44,8 @@ async def list_missing_cards(
     order_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
     session_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
 ) -> MissingCards:
-    """The cards that were not found in pulls and about which nobody has decided, with copies that
-    can go in their place.
+    """The cards that were not found in pulls and have no decision, with copies that can be sent
+    instead.
     """
     named = None if order_id is None else [order_id]
     return MissingCards(
@@ -61,8 +62,8 @@ async def list_missing_cards(
 async def settle_missing_card(
     caller: Caller, session: AsyncSession, order_id: int, item_id: int, data: SettleMissing
 ) -> MissingCards:
-    """Say what is done about a missing card. Returns what the order still misses; an order with
-    nothing else to pull is pulled.
+    """Decide about a missing card. Returns the order's other missing cards. An order with nothing
+    else to pull is then pulled.
     """
     return MissingCards(
         await missing_cards.settle(

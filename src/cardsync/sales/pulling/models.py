@@ -1,4 +1,4 @@
-"""The tables of pulling: the links of phones, their marks, and the cards that they show."""
+"""Tenant tables of pulling on phones: links, marks, and claims on the cards that phones show."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cardsync.platform.database.columns import FALSE, Base, Moment
 
 
 class PullLink(Base):
-    """A link opens the queue of one product line in one session, or that of all; only the hash of
-    its secret is stored.
+    """A link that opens the queue of a session on a phone, for one product line or for all. Only
+    the hash of the link's secret is stored.
     """
 
     __tablename__ = "pull_link"
@@ -35,7 +35,7 @@ class PullLink(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     session_id: Mapped[int] = mapped_column(BigInteger)
-    # Null opens all lines; the empty text is the line of items that name none.
+    # Null opens all product lines; an empty text opens the items without a product line.
     product_line: Mapped[str | None] = mapped_column(Text)
     secret_hash: Mapped[bytes] = mapped_column(LargeBinary)
     made_by: Mapped[str] = mapped_column(Text)
@@ -44,9 +44,9 @@ class PullLink(Base):
 
 
 class PullMark(Base):
-    """A mark as a phone sent it; `received` is the order in which marks arrived.
+    """A mark that a phone sent. `received` numbers the marks as they arrive.
 
-    The item may have left the session since, so the mark refers to the session alone.
+    The item may be removed from the session later, so the foreign key refers only to the session.
     """
 
     __tablename__ = "pull_mark"
@@ -84,7 +84,9 @@ class PullMark(Base):
 
 
 class PullClaim(Base):
-    """A phone shows a line, and the others leave it alone until then."""
+    """A claim of a phone on the line that it shows. Other phones do not offer this line before
+    `until`.
+    """
 
     __tablename__ = "pull_claim"
     __table_args__ = (

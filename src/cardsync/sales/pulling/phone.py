@@ -1,4 +1,4 @@
-"""Admits a phone's request by the token in its address, and reads the marks that phones send."""
+"""Authenticates requests of phones by the token in the URL, and reads the marks that they send."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ItemId = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 
 
 class SentMark(msgspec.Struct):
-    """A mark as a phone sends it. `id` is the phone's own, `sequence` counts the phone's marks, and
-    `undoes` names the mark that an undo takes back, `reason` says why a card is missing.
+    """A mark that a phone sends. The phone creates `id`; `sequence` numbers the phone's marks.
+    `undoes` is the id of the mark that an undo removes. `reason` is why a card is missing.
     """
 
     id: MarkId
@@ -49,7 +49,9 @@ class SentClaim(msgspec.Struct):
 
 
 def marks_of(sent: SentMarks) -> list[tuple[Mark, int]]:
-    """Return the marks with their numbers. Raises InvalidPayload for an undo of nothing."""
+    """Return the marks with their sequence numbers. Raises InvalidPayload if an undo has no
+    `undoes`, or another mark has it.
+    """
     for mark in sent.marks:
         if (mark.kind == "undo") != bool(mark.undoes):
             raise errors.InvalidPayload(

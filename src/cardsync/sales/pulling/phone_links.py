@@ -1,8 +1,8 @@
-"""Makes the links of phones, one a product line of a pull session or one for all of them, lists and
-revokes them, and finds the link of a token.
+"""Creates links that open a pull session on phones, for each product line or for all product lines;
+lists and revokes links, and finds the link of a token.
 
-A link of one product line is shown once, when it is made. It ends with its session, or when a
-member revokes it.
+The URL of a link for one product line is returned only once, when the link is created. A link ends
+with its session, or when a member revokes it.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ async def make_links(
     origin: str,
     now: datetime,
 ) -> list[PullLinkMade]:
-    """Make a link for each product line of the session, or for the named one. `origin` is where
-    phones reach this service.
+    """Create a link for each product line of the session, or for `product_line`. `origin` is the
+    beginning of the URL by which phones reach this service.
 
     Raises NotFound, PullSessionNotOpen, InvalidPayload.
     """
@@ -111,8 +111,8 @@ _OF_ALL: Final = """
 async def link_of_all(
     session: AsyncSession, caller: Caller, session_id: int, settings: Settings, origin: str
 ) -> PullLinkMade | None:
-    """Return the session's one link for the cards of all games, if it has one that works. Its
-    secret follows from the installation's, so it is shown as often as the desk wants.
+    """Return the session's valid link for all games; None without one. The link's secret is derived
+    from the installation's secret, so the URL can be returned again.
     """
     named = {"seller": caller.seller_id, "session": session_id}
     row = (await session.execute(text(_OF_ALL), named)).first()
@@ -133,9 +133,8 @@ async def make_link_of_all(
     origin: str,
     now: datetime,
 ) -> PullLinkMade:
-    """Return the session's one link for all games; make it if there is none that works.
-
-    Raises NotFound, PullSessionNotOpen.
+    """Return the session's valid link for all games; create it if there is none. Raises NotFound,
+    PullSessionNotOpen.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     await _must_be_open(session, caller.seller_id, session_id)
@@ -194,14 +193,14 @@ async def _make(
 async def list_links(
     session: AsyncSession, caller: Caller, session_id: int | None
 ) -> list[PullLinkShown]:
-    """Return the links of a session, or the newest of all, newest first."""
+    """Return the links of a session, or the newest links of all sessions; newest first."""
     return await _links(session, caller, session_id, None)
 
 
 async def revoke(
     session: AsyncSession, caller: Caller, link_id: int, now: datetime
 ) -> PullLinkShown:
-    """End a link at once; a repeated call changes nothing. Raises NotFound."""
+    """Revoke a link, which no longer works. A repeated call changes nothing. Raises NotFound."""
     named = {"seller": caller.seller_id, "link": link_id, "now": now}
     await locked(session, Lock.SHOP, caller.seller_id)
     taken = await session.execute(
@@ -236,8 +235,8 @@ async def _links(
 
 
 async def caller_with_link(database: Database, token: str) -> tuple[Caller, PhoneLink]:
-    """Return the caller of a phone. Raises PullLinkEnded for a token that opens nothing, whatever
-    the reason.
+    """Return the caller and the link of a phone's token. Raises PullLinkEnded for any token without
+    a valid link, and AccountSuspended.
     """
     opened = await opened_by(database, LINK_CALLER, token)
     if opened is None:

@@ -1,5 +1,5 @@
-"""The API of phones that pull: the queue, marks, claims and changes of the one game that the token
-in the address opens.
+"""HTTP routes for phones: queue, pictures, marks, claims and changes of the pull, limited to the
+games of the link whose token is in the URL.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PhoneRequest = Request[Any, Any, State]
 
 
 class Claimed(msgspec.Struct):
-    """False: another phone shows the card."""
+    """`claimed` is false if another phone shows the card."""
 
     claimed: bool
 
@@ -61,7 +61,9 @@ async def phone_picture(
     item_id: int,
     size: str,
 ) -> Response[bytes]:
-    """The picture of a card of the pull. It is of our own origin: no other one learns the token."""
+    """Return the picture of a card in the pull, from this origin, so that no other server gets the
+    page's URL with the token.
+    """
     link = link_of(request.scope)
     async with database.tenant(caller.seller_id) as session:
         sku = await sku_of(session, caller, link, item_id)
@@ -95,7 +97,7 @@ async def phone_claim(
 async def phone_changes(
     request: PhoneRequest, caller: Caller, database: Database, token: str
 ) -> Stream:
-    """Server-sent events: one at once, and one with every change, until the link ends."""
+    """Return server-sent events: one at once, and one with every change, until the link ends."""
     streams: PullStreams = request.app.state.pull_streams
 
     async def still_open() -> bool:

@@ -1,10 +1,9 @@
 """Computes the state of each line of a pull queue, and the outcome of each mark, from the marks of
 all phones. Pure.
 
-A mark is known by the id that its phone made, so the same mark counts once however often it
-arrives. The marks may arrive in any order: an undo that arrives before its mark takes it back all
-the same. The first copies that were received fill a line; a copy beyond them is surplus and has to
-be put back. No mark is thrown away.
+A mark that arrives several times has the same id and counts once. Marks may arrive in any order: an
+undo that arrives before its mark undoes it, too. The marks that arrive first count for a line;
+pulled copies beyond the wanted number are surplus and must be returned to the shelf.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ Outcome = Literal["counted", "surplus", "undone", "gone"]
 
 @dataclass(frozen=True)
 class Mark:
-    """`undoes` is the id of the mark that an undo takes back; `quantity` is that of a pulled one,
-    `reason` that of a missing one.
+    """A mark of a phone. `undoes` is only for the kind `undo` and is the id of the undone mark;
+    `quantity` is only for `pulled`, `reason` only for `missing`.
     """
 
     id: str
@@ -39,7 +38,7 @@ class Mark:
 
 @dataclass
 class Line:
-    """`wanted` is zero for a line of an order that is not to be pulled any more."""
+    """The counts of a line. `wanted` is zero if its order is no longer to be pulled."""
 
     wanted: int
     pulled: int = 0
@@ -61,7 +60,9 @@ class Line:
 
 @dataclass
 class Progress:
-    """`surplus` has the copies beyond the wanted ones, by the id of their mark."""
+    """The counts of all lines, and the outcomes by mark id. `surplus` is the number of surplus
+    copies by mark id.
+    """
 
     lines: dict[int, Line]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -70,15 +71,15 @@ class Progress:
 
 
 def undone_by(marks: Iterable[Mark]) -> set[str]:
-    """Return the ids of the marks that an undo takes back; an undo itself stays."""
+    """Return the ids of the marks that have an undo; an undo cannot be undone."""
     marks = list(marks)
     undos = {mark.id for mark in marks if mark.kind == "undo"}
     return {mark.undoes for mark in marks if mark.kind == "undo"} - undos
 
 
 def fold(wanted: Mapping[int, int], stopped: Iterable[int], marks: Iterable[Mark]) -> Progress:
-    """Count the marks, in the order in which they were received, on the wanted quantities of the
-    lines; a mark on a line that is not there any more stays, and counts nowhere.
+    """Count the marks, in the order of their arrival, on the lines with their wanted quantities. A
+    mark on a removed line has the outcome `gone` and does not count.
     """
     once = list({mark.id: mark for mark in reversed(list(marks))}.values())[::-1]
     ended = set(stopped)

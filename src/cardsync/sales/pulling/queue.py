@@ -1,5 +1,5 @@
-"""Reads the queue of an open session: the lines to pull in shelf order, each with its place, its
-card and its state, and without the buyer.
+"""Reads the queue of an open session: the lines to pull in shelf order, each with its card, place
+and state, but without the buyer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SELECT item_id, device FROM pull_claim
 """
 
 
-# The items of a link's queue.
+# The condition for the items of a link's queue.
 OF_LINK = "(CAST(:line AS text) IS NULL OR coalesce(product_line, '') = :line)"
 _SKU = f"""
 SELECT sku_id FROM pull_session_item
@@ -43,7 +43,7 @@ SELECT sku_id FROM pull_session_item
 
 
 class PhoneLink(msgspec.Struct, frozen=True):
-    """A link as a phone uses it: it opens the queue of one product line, or of all."""
+    """A phone's valid link, for the queue of one product line, or of all if it is None."""
 
     id: int
     session_id: int
@@ -52,8 +52,8 @@ class PhoneLink(msgspec.Struct, frozen=True):
 
 @dataclass
 class Entry:
-    """A line of an order in the queue. `last_mark` is the newest mark on it that still counts;
-    `settled` is the decision about a card that was not found.
+    """A line of an order in the queue. `last_mark` is the id of the line's newest mark that is not
+    undone; `settled` is the decision about a missing card.
     """
 
     item_id: int
@@ -84,8 +84,8 @@ class Entry:
 
     @property
     def done(self) -> bool:
-        """Return whether nothing is left to do for the line: its copies are in hand, or the buyer
-        does without them.
+        """Return whether nothing is left to pull: all copies are pulled, or the order is sent
+        without the missing card.
         """
         return self.line.state == "pulled" or self.settled in ("refund", "message")
 
@@ -97,12 +97,12 @@ class Queue:
     marks: list[Mark] = field(default_factory=list)
 
     def of_line(self, product_line: str | None) -> list[Entry]:
-        """Return the entries of a product line, or all."""
+        """Return the entries of a product line; for None, all entries."""
         every = product_line is None
         return [one for one in self.entries if every or one.product_line == product_line]
 
     def by_person(self, product_line: str | None) -> dict[str, int]:
-        """Return how many copies each person has pulled of a product line."""
+        """Return the number of pulled copies of a product line, by person."""
         here = {entry.item_id for entry in self.of_line(product_line)}
         wanted = {id: line.wanted for id, line in self.progress.lines.items() if id in here}
         marks = [mark for mark in self.marks if mark.item_id in here or mark.kind == "undo"]
@@ -113,7 +113,7 @@ class Queue:
 async def read_queue(
     session: AsyncSession, caller: Caller, session_id: int, now: datetime
 ) -> Queue:
-    """Return every line of the session, in the order in which a phone shows them."""
+    """Return all lines of the session, in the order for phones."""
     seller_id = caller.seller_id
     named = {"seller": seller_id, "session": session_id, "now": now}
     rows = (await session.execute(text(LINES), named)).mappings().all()
@@ -157,8 +157,8 @@ def _last_marks(marks: Iterable[Mark], progress: Progress) -> dict[int, str]:
 
 
 def in_shelf_order(entry: Entry) -> tuple[object, ...]:
-    """Place, then set, number and name; cards without a place come last, deferred ones behind all
-    others in the order in which they were deferred.
+    """Return the sort key: place, set, number, name. Cards without a place are after cards with a
+    place. Deferred cards are after all others, in the order in which they were deferred.
     """
     deferred = entry.line.deferred if entry.line.state == "deferred" else 0
     place = entry.place
@@ -175,13 +175,13 @@ def in_shelf_order(entry: Entry) -> tuple[object, ...]:
 
 
 def _number(number: str) -> tuple[int, str]:
-    """Return a collector's number so that 9 comes before 10."""
+    """Return the sort key of a collector number, which sorts 9 before 10."""
     digits = "".join(sign for sign in number.partition("/")[0] if sign in "0123456789")
     return (int(digits) if digits else 0, number)
 
 
 async def sku_of(session: AsyncSession, caller: Caller, link: PhoneLink, item_id: int) -> int:
-    """Return the SKU of a line that the link opens; 0, which no card has, where it names none.
+    """Return the SKU of a line in the link's queue; for a line without a SKU 0, which no card has.
     Raises NotFound.
     """
     values = {

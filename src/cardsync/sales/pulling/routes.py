@@ -1,4 +1,4 @@
-"""HTTP routes by which members who are signed in make, list and revoke the phones' links."""
+"""HTTP routes by which signed-in members create, list and revoke phone links."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 
 
 class MakePullLinks(msgspec.Struct):
-    """Without a product line, a link for each game of the session; with `all_games`, one for all."""
+    """Without a product line, creates a link for each game of the session; with `all_games`, one
+    link for all games.
+    """
 
     session_id: Id
     product_line: Annotated[str, msgspec.Meta(max_length=200)] | None = None
@@ -47,7 +49,9 @@ class MakePullLinks(msgspec.Struct):
 async def make_pull_links(
     caller: Caller, session: AsyncSession, settings: Settings, data: MakePullLinks
 ) -> PullLinksMade:
-    """Make links for phones. Each opens the queue of one game, or of all, until the session ends."""
+    """Create links for phones. A link opens the queue of one game, or of all games, until the
+    session ends.
+    """
     if data.all_games:
         one = await phone_links.make_link_of_all(
             session, caller, data.session_id, settings, settings.origin, clock.now()
@@ -73,7 +77,7 @@ async def list_pull_links(
     session: AsyncSession,
     session_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
 ) -> PullLinks:
-    """The links of a session, or the newest ones, without their secrets."""
+    """The links of a session, or the newest links of all sessions, without their secrets."""
     return PullLinks(await phone_links.list_links(session, caller, session_id))
 
 
@@ -84,7 +88,7 @@ async def list_pull_links(
     responses=problems(*FOR_MEMBERS, errors.NotFound),
 )
 async def revoke_pull_link(caller: Caller, session: AsyncSession, link_id: int) -> PullLinkShown:
-    """End a link at once, for every phone that has it."""
+    """Revoke a link, which then no longer works on any phone."""
     return await phone_links.revoke(session, caller, link_id, clock.now())
 
 

@@ -1,5 +1,5 @@
-"""The JSON structs of queues and links, and the functions that fill them from rows. None has a
-buyer's name or address. Pure.
+"""The JSON structs of queues, missing cards and links, and the functions that fill them from rows.
+The structs for phones have no buyer's name or address. Pure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cardsync.sales.pulling.queue import Entry, PhoneLink, Queue
 
 
 class PullLine(msgspec.Struct):
-    """A line of the queue. `surplus` copies are in hand beyond those that are wanted, and are to be
-    put back; `changed` names what an upload changed of the order since the pull was opened;
-    `claimed`: another phone shows it.
+    """A line of the queue. `surplus` is the number of pulled copies beyond the wanted ones, which
+    must be returned to the shelf. `changed` names the values of the order that an upload changed
+    since the pull was opened. `claimed`: another phone shows the line.
     """
 
     item_id: int
@@ -46,18 +46,18 @@ class PullLine(msgspec.Struct):
 
 
 class OtherCopy(msgspec.Struct):
-    """Another copy of a missing card; `same` says that it is the same listing on another place."""
+    """Another copy of a missing card. `same`: the copy is of the same listing, at another place."""
 
     card_id: int
-    """The id of the inventory row"""
+    """The id of the copy's card"""
     condition_label: str
     price: str | None
-    """The price that the card asks now, in USD; null: none"""
+    """The card's current price, in USD; null: none"""
     quantity: int
     """The copies in stock"""
     location_code: str | None
     same: bool
-    """It is the same listing, at another place"""
+    """The copy is of the same listing, at another place"""
 
 
 _FirstPlace = Annotated[
@@ -67,9 +67,9 @@ _FirstPlace = Annotated[
 
 
 class MissingCard(msgspec.Struct):
-    """A card that was not found in a pull, and about which nobody has decided. `unit_price` and
-    `total_amt` are the item's and the order's, null where they are unknown; `location_code` is
-    where the card should be.
+    """A card that was not found in a pull and has no decision. `unit_price` is the item's price and
+    `total_amt` the order's total, null if unknown; `location_code` is the place where the card
+    should be.
     """
 
     order_id: int
@@ -83,9 +83,9 @@ class MissingCard(msgspec.Struct):
     condition: str | None
     quantity: int
     missing_at: datetime
-    """The time at which it was not found"""
+    """When the card was reported as missing"""
     missing_by: Annotated[str, Reads(lambda by: by or "")]
-    """The person who looked for it; empty: unnamed"""
+    """The person who reported it; empty: unnamed"""
     reason: Annotated[
         str,
         Like(MissingReason),
@@ -97,10 +97,10 @@ class MissingCard(msgspec.Struct):
     """The price that the buyer paid for a copy, in USD"""
     total_amt: Usd | None
     card_id: int | None
-    """The id of the inventory row; null: no card of the shop is this item"""
+    """The id of the item's card; null: the shop has no such card"""
     location_code: _FirstPlace
     other_copies: list[OtherCopy]
-    """Copies that can go in its place, the same listing first"""
+    """Copies that can be sent instead, the same listing first"""
 
 
 class MissingCards(msgspec.Struct):
@@ -109,7 +109,7 @@ class MissingCards(msgspec.Struct):
 
 
 class PullProgress(msgspec.Struct):
-    """The copies of one game: `by_person` has an empty text for a phone without a name."""
+    """The numbers of copies. `by_person` has the key "" for phones without a name."""
 
     wanted: int
     pulled: int
@@ -125,7 +125,7 @@ class PullQueue(msgspec.Struct):
 
 
 class MarkOutcome(msgspec.Struct):
-    """`put_back` copies of this mark are not wanted."""
+    """`put_back` copies of this mark are surplus."""
 
     id: str
     outcome: Outcome
@@ -146,7 +146,7 @@ class PullLinkShown(msgspec.Struct):
     created_at: datetime
     revoked_at: datetime | None
     ended: bool
-    """It no longer works"""
+    """The pull has ended, so the link no longer works"""
 
 
 class PullLinks(msgspec.Struct):
@@ -154,7 +154,7 @@ class PullLinks(msgspec.Struct):
 
 
 class PullLinkMade(msgspec.Struct):
-    """`url` opens the queue on a phone; that of one game is shown this one time."""
+    """`url` opens the queue on a phone. The URL for one game is returned only this once."""
 
     id: int
     session_id: int
