@@ -19,8 +19,8 @@ PricedBy = Literal["rule", "no_rule", "unknown"]
 
 
 class LotBody(msgspec.Struct):
-    """`cost` is per copy; null is unknown. `source_id` is the id of the offer or file, and `rule_id`
-    that of the buy rule that set the cost.
+    """`cost` is per copy; null is unknown. `source_id` is the id of the offer or file, and
+    `rule_id` that of the buy rule that set the cost.
     """
 
     id: int

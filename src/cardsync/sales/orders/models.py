@@ -69,8 +69,8 @@ class Order(Base):
     """An order, merged from uploaded order, refund, shipping and feedback rows.
 
     `status` is the uploaded text. `status_group` is used for counts and pages: `Cancelled` for both
-    spellings, `Unknown` without a status. `shipping_type` is derived, and updated when a column that
-    it depends on changes.
+    spellings, `Unknown` without a status. `shipping_type` is derived, and updated when a column
+    that it depends on changes.
     """
 
     __tablename__ = "orders"
@@ -292,8 +292,9 @@ class CustomerOrder(Base):
 
 
 class CustomerSum(Base):
-    """Sums over a customer's orders. `newest` and `newest_refunded` are ids of orders. `first_given`
-    and `last_given` cover orders with a moment, `first_day` and `last_day` orders with only a date.
+    """Sums over a customer's orders. `newest` and `newest_refunded` are ids of orders.
+    `first_given` and `last_given` cover orders with a moment, `first_day` and `last_day` orders
+    with only a date.
     """
 
     __tablename__ = "customer_sum"

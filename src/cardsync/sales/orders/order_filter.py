@@ -216,8 +216,8 @@ BLOCK_DAYS = 32
 
 
 class Blocks(NamedTuple):
-    """The range of blocks from `first` to `last`; empty if `last` is less than `first`. `edges` maps
-    a block of which only some days count to its first and last counted day, from 1 to 32.
+    """The range of blocks from `first` to `last`; empty if `last` is less than `first`. `edges`
+    maps a block of which only some days count to its first and last counted day, from 1 to 32.
     """
 
     first: int

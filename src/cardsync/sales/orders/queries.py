@@ -287,8 +287,8 @@ _SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
 
 
 def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
-    """Return the statement that reads the counts from `order_tally`. Without dates it is one of four
-    prepared statements; with dates it contains the numbers of blocks, so it is not prepared.
+    """Return the statement that reads the counts from `order_tally`. Without dates it is one of
+    four prepared statements; with dates it contains the numbers of blocks, so it is not prepared.
     """
     statement = f"""
         SELECT status_group, sum({number})::bigint FROM order_tally

@@ -1,5 +1,5 @@
-"""Computes the amount of a refund from the amounts of the order and the refund, with a pure function
-and with an equal SQL expression.
+"""Computes the amount of a refund from the amounts of the order and the refund, with a pure
+function and with an equal SQL expression.
 
 Marketplaces omit the total of many refunds. The amount is computed again whenever one of its inputs
 changes, because the order's own upload may arrive later.

@@ -262,8 +262,8 @@ def _left(copies: Sequence[Copies], back: Sequence[tuple[int, int]]) -> list[Cop
 
 
 def _need_of_order(reported: Sequence[PutCopies], copies: Sequence[Copies]) -> None:
-    """Raise InvalidPayload if `reported` contains a card that is not in the order, or more copies of
-    a card than the order has left.
+    """Raise InvalidPayload if `reported` contains a card that is not in the order, or more copies
+    of a card than the order has left.
     """
     there: dict[int, int] = {}
     for each in copies:

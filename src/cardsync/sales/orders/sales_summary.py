@@ -106,8 +106,9 @@ async def best_and_worst(
     first: date,
     last: date,
 ) -> SalesCards:
-    """Return the cards with the highest sales from `first` to `last`, and the cards with the highest
-    value that were in stock on `first` and did not sell. Raises OwnerRequired, InvalidPayload.
+    """Return the cards with the highest sales from `first` to `last`, and the cards with the
+    highest value that were in stock on `first` and did not sell. Raises OwnerRequired,
+    InvalidPayload.
     """
     values = _values(caller, first, last, SALES_ITEMS_DAYS)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)

@@ -49,8 +49,8 @@ class SalesPeriod(msgspec.Struct):
 
 
 class SalesOfGame(msgspec.Struct):
-    """`gross` is the sum of the items; null if no price is known. The price of `estimated` pieces is
-    an even share of the rest of their order's product amount; `unpriced` pieces do not count.
+    """`gross` is the sum of the items; null if no price is known. The price of `estimated` pieces
+    is an even share of the rest of their order's product amount; `unpriced` pieces do not count.
     `days_to_sell` is a median; null if no sold card is known.
     """
 

@@ -1,5 +1,5 @@
-"""Declares the stored sums of sales, profit and customers. One refresh computes all of them, because
-all depend on the same outdated days.
+"""Declares the stored sums of sales, profit and customers. One refresh computes all of them,
+because all depend on the same outdated days.
 """
 
 from __future__ import annotations

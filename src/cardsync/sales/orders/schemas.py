@@ -126,9 +126,9 @@ class ItemRow(NamedTuple):
 
 
 class CardOfItem(NamedTuple):
-    """The columns of an item that only the page of one order shows, and the item's card in stock, if
-    it has one. `estimated_total` is the estimated amount of an item without a price. A place is box,
-    slot and quantity.
+    """The columns of an item that only the page of one order shows, and the item's card in stock,
+    if it has one. `estimated_total` is the estimated amount of an item without a price. A place is
+    box, slot and quantity.
     """
 
     set_name: str | None
