@@ -20,7 +20,7 @@ def now() -> datetime:
 
 
 def monotonic() -> float:
-    """Return seconds for measuring durations; `shift` never moves them."""
+    """Return seconds for measuring durations; `shift` does not change them."""
     return time.perf_counter()
 
 
@@ -53,8 +53,8 @@ def rfc3339_or_none(moment: datetime | None) -> str | None:
 
 
 def exact(moment: datetime) -> str:
-    """Return a text such as `2026-11-21T08:00:00.000000Z`: a revision always has six fractional
-    digits.
+    """Return a text such as `2026-11-21T08:00:00.000000Z`, always with six fractional digits, for
+    revisions.
     """
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -70,7 +70,7 @@ def read_moment(value: str | None) -> datetime | None:
         moment = datetime.fromisoformat(value.strip()) if value else None
         if moment is None or moment.tzinfo is None:
             return moment and moment.replace(tzinfo=UTC)
-        # The first and last hours of the calendar exist in their own zone but not in UTC.
+        # A time in the calendar's first or last hours may not exist in UTC.
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

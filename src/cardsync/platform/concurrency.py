@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
-# How long canceled work may take to end, longer than a worker gives its job.
+# Cancelled work may take this long to end; a worker gives its job less time.
 LEAVE_SECONDS = 25.0
 
 
@@ -31,8 +31,8 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[
     try:
         yield task
     finally:
-        # A loop that catches errors may lose its cancellation: if it arrives while the loop leaves
-        # a broken connection, the connection's error replaces it.
+        # The cancellation is repeated until the task ends: if it arrives while the task closes a
+        # broken connection, the connection's error may replace it.
         while not task.done():
             task.cancel()
             await asyncio.wait([task], timeout=LEAVE_SECONDS)
@@ -80,10 +80,10 @@ async def every(
     retry: float | None = None,
     wake: asyncio.Event | None = None,
 ) -> AsyncIterator[None]:
-    """Do the work at this interval of seconds while the block runs. The first time is after `first`
-    seconds, or before the block if that is 0. With `last` the work is done once more on leaving.
-    `wake` starts the next time at once; after a failure it starts after `retry` seconds. Errors are
-    logged and stop nothing.
+    """Repeat the work at this interval while the block runs. The first run begins after `first`
+    seconds, or before the block if `first` is 0. With `last`, another run follows the block. `wake`
+    starts the next run immediately. After a failure the next run begins after `retry` seconds.
+    Errors are only logged.
     """
     failures, wake = _Failures(failure), wake or asyncio.Event()
 
@@ -118,8 +118,8 @@ async def every(
 def every_in_thread(
     seconds: float, work: Callable[[], object], failure: str, *, last: bool = False
 ) -> Iterator[threading.Event]:
-    """Do the work at this interval in a thread. The yielded event is set when the block ends, which
-    then waits for the work.
+    """Repeat the work at this interval in a thread. The end of the block sets the yielded event,
+    and then waits for the thread.
     """
     failures, over = _Failures(failure), threading.Event()
 
@@ -153,8 +153,8 @@ def _reason(failure: Exception) -> str:
 
 
 async def at_once(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:
-    """Return the results of both, which run concurrently. Wait for the second even if the first
-    fails.
+    """Run both coroutines at the same time and return their results. Wait for the second even if
+    the first fails.
     """
     other = asyncio.create_task(second)
     try:
@@ -170,8 +170,8 @@ _END: Final = object()
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items; a thread makes the next one while the caller uses the last. An error is
-    raised at the item that caused it. The thread ends with the iteration, however that ends.
+    """Yield the items; a thread makes the next item while the caller uses the current one. An error
+    is raised at the item that caused it. The thread ends with the iteration.
     """
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, _END)

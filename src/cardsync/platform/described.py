@@ -1,5 +1,5 @@
-"""Declares the type of a value for openapi.json, where the code parses it itself or its type allows
-more than occurs.
+"""Declares the type of a value for openapi.json, if the code itself parses the value, or if the
+value's type allows more than occurs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 
 # A decimal number in an answer.
 DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
-# The attribute of a struct that is made of a declaration: the words of its fields.
+# The attribute, of a struct made from a declaration, with the descriptions of its fields.
 WORDS_OF_FIELDS = "words_of_fields"
 # An amount in a body, in US dollars.
 Dollars = (
@@ -23,7 +23,7 @@ Dollars = (
 @dataclass(frozen=True)
 class Like:
     """A described type: `Annotated[dict[str, Any], Like(RuleFields, "name")]` appears as RuleFields
-    with `name` required. A field that is `needed` is required though it has a default.
+    with `name` required. A field that is `needed` is required although it has a default.
     """
 
     type: Any

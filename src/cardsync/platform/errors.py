@@ -1,7 +1,7 @@
 """Defines every refusal as a `Problem` with a status and a code; `asgi.py` renders them all.
 
-Raise one where a rule is broken, with a message that names field, row and reason. Bodies are
-`{error, code}`; the few that the specification shapes differently have their own struct.
+Raise a problem where a rule is broken, with a message that names field, row and reason. Bodies are
+`{error, code}`; the few bodies that the specification defines differently have their own struct.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WithStatus(Problem):
 
 
 class CommandError(Exception):
-    """The one-sentence message of an operator's command that cannot do its work."""
+    """The error of an operator's command that cannot do its work; the message is one sentence."""
 
 
 class BadRequest(Problem):
@@ -385,7 +385,9 @@ class InvalidQuery(Problem):
 
 
 class WithFigures(Problem):
-    """A refusal that also says how large the refused change is: `{error, code}` and the figures."""
+    """A refusal with figures of the refused change: the body has `error`, `code` and the
+    figures.
+    """
 
     shape: ClassVar[type[msgspec.Struct]]
 
@@ -398,8 +400,8 @@ class WithFigures(Problem):
 
 
 class NeedsReviewBody(msgspec.Struct):
-    """`proposal_id` is what waits at `confirm_url` for a member; `limit` is the one that broke, or
-    `permission` where the owner wants to be asked.
+    """`proposal_id` is the proposal that waits at `confirm_url` for a member; `limit` is the
+    exceeded limit, or `permission` if the owner wants to be asked.
     """
 
     error: str

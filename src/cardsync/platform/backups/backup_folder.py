@@ -1,9 +1,9 @@
 """Names, describes, lists and checks the backups in a folder.
 
-A backup is a folder named by its time. It holds `database.dump` (pg_dump's custom format) or
-`base/` (the cluster's files, or their changes), `objects/` with `objects.json`, which lists each
-object's size and SHA-256, `secret.key` if DATA_DIR has one, and `manifest.json`, which is written
-last. A folder without a manifest is not a backup.
+A backup is a folder named by its time. The folder contains `database.dump` (pg_dump's custom
+format) or `base/` (the cluster's files, or their changes), `objects/` with `objects.json`, which
+lists each object's size and SHA-256, `secret.key` if DATA_DIR has one, and `manifest.json`, which
+is written last. A folder without a manifest is not a backup.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Kind = Literal["dump", "base"]
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`tables` has the row count of each table. `seals` are digests of the installation's seals.
-    `revision` is the schema's revision. `database` describes the dump, or PostgreSQL's list of the
-    files in a base backup's archives, which are `base_files`. A base backup builds on its `parent`,
-    unless that is null.
+    `revision` is the schema's revision. `database` describes the dump, or a base backup's list of
+    files by PostgreSQL; `base_files` describes a base backup's archives. A base backup contains the
+    changes since its `parent`, or everything if that is null.
     """
 
     format: int = FORMAT
@@ -106,7 +106,7 @@ def read(path: Path) -> Backup:
 
 
 def read_manifest(text: bytes, of: Path | str) -> Manifest:
-    """Raises CommandError."""
+    """Decode a manifest. Raises CommandError if the text is unreadable."""
     try:
         return msgspec.json.decode(text, type=Manifest)
     except msgspec.MsgspecError as e:
@@ -114,8 +114,8 @@ def read_manifest(text: bytes, of: Path | str) -> Manifest:
 
 
 def listed(folder: Path) -> list[Backup]:
-    """Return the complete backups in a folder, newest first. A manifest that cannot be read does
-    not stop the others. `unreadable` names it.
+    """Return the complete backups in a folder, newest first. A backup with an unreadable manifest
+    is left out; `unreadable` names it.
     """
     return [one for one in _each(folder) if isinstance(one, Backup)]
 
@@ -145,7 +145,9 @@ def newest(folder: Path) -> datetime | None:
 
 
 def find(folder: Path, name: str | None) -> Backup:
-    """Return the backup with this name or path; without a name, the newest. Raises CommandError."""
+    """Return the backup with this name or path; without a name, the newest backup of a shop. Raises
+    CommandError.
+    """
     if name is None:
         if not (found := listed(folder)):
             raise errors.CommandError(f"there is no backup in {folder}: make one by `backup now`")
@@ -155,7 +157,7 @@ def find(folder: Path, name: str | None) -> Backup:
 
 
 def has_shop(manifest: Manifest) -> bool:
-    """Return whether a backup has anything to restore."""
+    """Return whether the backup contains a seller."""
     return manifest.tables.get("seller", 0) > 0
 
 

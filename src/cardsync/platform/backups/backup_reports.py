@@ -44,13 +44,13 @@ class StepState(msgspec.Struct):
     """The last success, the last failure, and the reason if the newest attempt failed."""
 
     last_good: datetime | None = None
-    """When one was good last"""
+    """When the step last succeeded"""
     last_failed: datetime | None = None
-    """When one failed last"""
+    """When the step last failed"""
     failure: str | None = None
-    """Why the newest one failed; null: it did not"""
+    """Why the newest attempt failed; null: it succeeded"""
     bytes: int = 0
-    """Its size"""
+    """The size of the newest successful attempt"""
 
 
 class BackupState(msgspec.Struct):
@@ -63,7 +63,7 @@ class BackupState(msgspec.Struct):
     backup: StepState
     """The newest backup"""
     rehearsal: StepState
-    """The newest trial of a backup"""
+    """The newest restore test of a backup"""
     wrong: str | None = None
     """The fault of the backups; null: nothing is wrong"""
 
@@ -93,7 +93,7 @@ def record(
 
 
 def last_failure(owner_url: str) -> datetime | None:
-    """Return when the newest backup failed. None if the newest one succeeded."""
+    """Return when the newest backup attempt failed, or None if it succeeded."""
     with connect(owner_url, role=None) as connection:
         found = connection.execute("""
             SELECT ended_at, failure FROM backup_report WHERE kind = 'backup'
@@ -124,7 +124,7 @@ def _wrong(backup: StepState, rehearsal: StepState, now: datetime) -> str | None
         return f"The newest backup, from {backup.last_good:%B %-d}, is too old"
     if rehearsal.failure is not None:
         return f"The newest backup failed its restore test: {rehearsal.failure}"
-    # A rehearsal that was killed has recorded no failure.
+    # A killed rehearsal has recorded no failure, so the age of the last success is checked, too.
     if rehearsal.last_good and backup_schedule.is_unproven(backup.last_good, rehearsal.last_good):
         return f"No backup has passed a restore test since {rehearsal.last_good:%B %-d}"
     return None

@@ -9,7 +9,7 @@ from typing import Final
 EVERY: Final = timedelta(days=1)
 # After this time a daily backup counts as missed: a laptop may have been closed for a day.
 TOO_OLD: Final = timedelta(days=2)
-# Where backups are tested by restoring them, this is the longest time without such a test.
+# If backups are tested by restoring them, this is the longest time without a passed test.
 UNPROVEN: Final = timedelta(days=3)
 # Time until a failed backup is tried again.
 AFTER_A_FAILURE: Final = timedelta(hours=1)
@@ -40,8 +40,9 @@ def is_unproven(newest: datetime | None, rehearsed: datetime) -> bool:
 
 
 def kept(made: Iterable[datetime]) -> set[datetime]:
-    """Return the times of the backups to keep: all of the last day, which a person may have made on
-    purpose, and the newest of each of the last 7 days, 4 weeks and 12 months that have one.
+    """Return the times of the backups to keep: all backups of the last day, because a person may
+    have made them on purpose, and the newest backup of each day, week and month, for the last 7
+    days, 4 weeks and 12 months that have a backup.
     """
     newest_first = sorted(made, reverse=True)
     keep = {at for at in newest_first if newest_first[0] - at < EVERY}

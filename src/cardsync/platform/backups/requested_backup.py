@@ -1,5 +1,6 @@
-"""Records the backup that a person requests on a page. `cardsync serve` makes the backup, since web
-processes may not read every table. A file in DATA_DIR records whether one is requested or running.
+"""Records the backup that a person requests on a page. `cardsync serve` makes the backup, because
+web processes may not read every table. A file in DATA_DIR records whether a backup is requested or
+running.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _FILE: Final = "backup-asked"
 
 
 def read(folder: Path) -> State | None:
-    """Return the state in a data folder. None if no `serve` process makes backups."""
+    """Return the state in a data folder, or None if no `serve` process makes backups."""
     try:
         return _STATES.get((folder / _FILE).read_text().strip())
     except OSError:
@@ -30,7 +31,7 @@ def write(folder: Path, state: State) -> None:
 
 
 def ask(folder: Path) -> bool:
-    """Request a backup; Return False if one is already requested or running. Raises NotFound."""
+    """Request a backup; return False if one is already requested or running. Raises NotFound."""
     match read(folder):
         case None:
             raise errors.NotFound("automatic backups are off on this server")

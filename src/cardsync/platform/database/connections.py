@@ -32,7 +32,7 @@ from cardsync.platform.database.watched_cursors import WatchedCursor
 Connection = psycopg.AsyncConnection[TupleRow]
 T = TypeVar("T")
 
-# The end of a transaction after the deadline is short, and gets this much time.
+# A transaction may take this long to end after the deadline.
 ENDING_SECONDS = 1.0
 # A new connection may take this long; libpq takes only whole seconds.
 CONNECT_SECONDS = 5
@@ -63,9 +63,7 @@ def until(deadline: Deadline) -> Iterator[None]:
 
 
 def answer_has_begun() -> bool:
-    """Return whether the request has no deadline any more, because its caller is reading the
-    answer.
-    """
+    """Return whether the request has no deadline any more, because its caller reads the answer."""
     deadline = _current.get()
     return deadline is not None and deadline.at == inf
 
@@ -75,7 +73,7 @@ def _left(now: float) -> float:
     return inf if deadline is None else max(deadline.at - now, ENDING_SECONDS)
 
 
-# The event loop itself holds only weak references to tasks.
+# The event loop has only weak references to tasks, so this set references them.
 _abandoned: set[asyncio.Task[Any]] = set()
 
 
@@ -110,8 +108,9 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
     @classmethod
     async def connect(cls, *args: Any, **options: Any) -> Self:
-        # The driver keeps an abandoned connection open until garbage collection. So a caller that
-        # leaves does not interrupt connecting: the connection is closed once it is open.
+        # The driver would keep an interrupted connection open until garbage collection. So a
+        # cancelled caller does not interrupt connecting: the new connection is closed as soon as it
+        # is open.
         connecting = asyncio.create_task(super().connect(*args, **options))
         try:
             connection = await asyncio.shield(connecting)
@@ -143,13 +142,12 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
             cut.cancel()
 
     async def rollback(self) -> None:
-        """Roll back, unless the connection is closed: its end has rolled back already."""
+        """Roll back, unless the connection is closed, which already rolled back."""
         if not self.closed:
             await super().rollback()
 
     def _cut(self) -> None:
-        # This shuts down a copy of the descriptor, because only libpq may close the connection's
-        # own.
+        # Shut down a copy of the descriptor, because only libpq may close the original.
         with (
             suppress(OSError, psycopg.Error),
             socket.socket(fileno=os.dup(self.pgconn.socket)) as copy,
@@ -158,8 +156,8 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
 
 def _speaks(connection: Connection) -> bool:
-    """Return whether there is something to read. On an idle connection that can only be the
-    server's last message.
+    """Return whether an idle connection has something to read: this can only be the server's last
+    message.
     """
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
@@ -167,10 +165,10 @@ def _speaks(connection: Connection) -> bool:
 
 
 async def still_there(connection: Connection) -> None:
-    """Check a connection before a pool hands it out; raise if the server has closed it.
+    """Check a connection before the pool returns it; raise if the server has closed it.
 
-    Only a connection with something to read is checked further, so the check costs no round trip,
-    and no read fails after a restart of the database.
+    The check costs a round trip only if the connection has something to read. After a restart of
+    the database, no read fails.
     """
     if _speaks(connection):
         await AsyncConnectionPool.check_connection(connection)

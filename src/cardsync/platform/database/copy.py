@@ -1,8 +1,8 @@
 """Copies rows into temp tables and reads queries by COPY: `new_table` and `write_rows` take a
 frame, `read_rows` returns one. Only this module knows the formats of a COPY.
 
-Integers come as one array for each column (`read_integers`): PostgreSQL sends arrays of integers in
-blocks and in binary, and numpy reads them without a loop.
+`read_integers` reads one array for each column: PostgreSQL sends arrays of integers in blocks and
+in binary, and numpy reads them without a loop.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ async def new_table(
     *,
     analyzed: bool = False,
 ) -> None:
-    """Make a temp table of the rows, which lasts as long as the transaction. A column is text
-    unless `types` says otherwise. Where plans hang on the number of rows, the table is `analyzed`.
+    """Create a temp table of the rows, which exists until the transaction ends. A column is text
+    unless `types` has its type. With `analyzed`, the planner knows the number of rows.
     """
     columns = ", ".join(f'"{name}" {types.get(name, "text")}' for name in rows.columns)
     await session.execute(text(f"CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP"))
@@ -62,9 +62,8 @@ async def write_rows(session: AsyncSession, table: str, rows: pl.DataFrame) -> N
 def encode(frame: pl.DataFrame) -> memoryview:
     """Return `frame` as the text that COPY reads; PostgreSQL parses it faster than CSV.
 
-    This is CPU work: call it in a thread.
-
-    With psycopg's `write_row` a COPY costs 2.3 to 3.7 x; bench/fences.py measures it.
+    This is CPU work: call it in a thread. A COPY by psycopg's `write_row` takes 2.3 to 3.7 times as
+    long; bench/fences.py measures it.
     """
     data = _written(frame)
     if _is_apart(data, frame):
@@ -92,12 +91,12 @@ def _written(frame: pl.DataFrame) -> memoryview:
 
 
 def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
-    """Return whether the characters that separate cells and mark nulls occur nowhere else: counting
-    them is cheaper than escaping texts that hardly ever need it.
+    """Return whether no text contains a character that separates cells or marks nulls. To count
+    these characters is cheaper than to escape texts, which seldom contain them.
     """
     written = np.frombuffer(data, np.uint8)
     nulls = sum(frame.null_count().row(0))
-    # Tabs and line ends are the only characters of their kind in nearly all texts.
+    # Nearly all texts contain no character up to `\r`, so all of those are separators.
     parted = np.count_nonzero(written <= ord("\r")) == frame.width * frame.height
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 
@@ -108,8 +107,8 @@ async def _copying(
 ) -> AsyncIterator[AsyncCopy]:
     """Begin a COPY and end it with the block.
 
-    A request that ends while the COPY begins leaves the driver's connection in the middle of it,
-    and no other statement can use that any more: it is closed, and the pool makes another.
+    If a request ends while the COPY begins, the connection is still in the COPY and cannot run
+    another statement: it is closed, and the pool opens another.
     """
     try:
         with watching(connection, statement):
@@ -129,8 +128,8 @@ async def read_rows(
     schema: Schema,
     values: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of a query as a frame of that schema. A query without values holds no outside
-    text.
+    """Return the rows of a query as a frame of that schema. A query without `values` must not
+    contain text from outside.
     """
     bound = query if values is None else await with_values(session, query, values)
     return await asyncio.to_thread(_frame, await read_bytes(session, _as_csv(bound)), schema)
@@ -143,8 +142,8 @@ async def read_parts(
     take: Callable[[pl.DataFrame], None],
     size: int = 1 << 23,
 ) -> None:
-    """Hand the rows of a query to `take` in parts of about that many bytes: memory holds a part.
-    `take` runs between the parts, and the COPY waits for it.
+    """Pass the rows of a query to `take` in parts of about `size` bytes, so that memory contains
+    only one part. The COPY waits while `take` runs.
     """
     await _drain(session, _as_csv(query), lambda part: take(_frame(part, schema)), size)
 
@@ -157,16 +156,16 @@ async def read_bytes(session: AsyncSession, statement: str) -> bytes:
 
 
 def _as_csv(query: str) -> str:
-    # Null is an empty cell, and an empty text a quoted one.
+    # In the CSV of a COPY, null is an empty cell, and an empty text is `""`.
     return f"COPY ({query}) TO STDOUT WITH (FORMAT csv)"
 
 
 async def _drain(
     session: AsyncSession, statement: str, take: Callable[[bytes], None], size: float = inf
 ) -> None:
-    """Hand what a COPY sends to `take`, all at once or in parts of whole rows.
+    """Pass the output of a COPY to `take`, as a whole or in parts of whole rows.
 
-    With `async for` over the rows a COPY costs 3.7 x; bench/fences.py measures it.
+    `async for` over the rows takes 3.7 times as long; bench/fences.py measures it.
     """
     connection = await driver(session)
     out = io.BytesIO()
@@ -183,7 +182,7 @@ async def _drain(
                 written = 0
 
     async with _copying(connection, statement) as copy:
-        # One wait serves all rows: `async for` takes each of them through the event loop, which
+        # One wait is enough for all rows: `async for` passes each row through the event loop, which
         # costs more than the COPY.
         await connection.wait(drain(copy))
     if out.tell():
@@ -191,8 +190,8 @@ async def _drain(
 
 
 async def with_values(session: AsyncSession, sql: str, values: Mapping[str, Any]) -> str:
-    """Return the statement with its values written in by the driver, because COPY takes no
-    parameters.
+    """Return the statement with its values as literals, written by the driver, because COPY takes
+    no parameters.
     """
     connection = await driver(session)
     return psycopg.AsyncClientCursor(connection).mogrify(cast(Any, named(sql)), values)
@@ -219,14 +218,14 @@ async def read_integers(
     *,
     few: bool = False,
 ) -> pl.DataFrame:
-    """Return `SELECT expressions FROM source`; every expression is a bigint or integer that is
-    never null, and `key` is one of them.
+    """Return `SELECT expressions FROM source` as a frame. Each expression is a bigint or integer
+    without nulls, and `key` is one of the expressions.
 
-    The result's rows hold arrays, because one row of the result for every row read costs more than
-    the reading. A source without values holds no outside text. A read of a `few` rows leaves the
-    planning as it is.
+    PostgreSQL sends arrays, because one result row per card costs more than reading the cards. A
+    source without `values` must not contain text from outside. With `few` rows, the planner's
+    settings are unchanged.
 
-    120,000 cards as rows of CSV cost 1.1 to 1.5 x; bench/fences.py measures it.
+    120,000 cards as rows of CSV take 1.1 to 1.5 times as long; bench/fences.py measures it.
     """
     bound = source if values is None else await with_values(session, source, values)
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
@@ -247,7 +246,7 @@ async def read_integers(
 
 
 async def _read_by_hash(session: AsyncSession, statement: str) -> bytes:
-    """Run the COPY with a setting that holds for this statement alone."""
+    """Run the COPY with grouping by hash, which is set only for this statement."""
     await session.execute(text("SAVEPOINT planned"))
     await session.execute(text(grouped_by_hash()))
     data = await read_bytes(session, statement)
@@ -284,5 +283,5 @@ async def types_of(session: AsyncSession, query: str) -> dict[str, tuple[str, in
 
 def _kind(connection: psycopg.AsyncConnection[Any], code: int) -> str:
     kind = connection.adapters.types.get(code)
-    # An array is known by the type of its items, and stays text.
+    # For an array, `types` returns the type of its items; an array is read as text.
     return kind.name if kind is not None and kind.oid == code else "text"

@@ -37,7 +37,9 @@ _ONLY_LOOKS: ContextVar[bool] = ContextVar("only_looks", default=False)
 
 @contextmanager
 def only_looking() -> Iterator[None]:
-    """Roll back what the block writes in a seller's scope: a HEAD request changes nothing."""
+    """Roll back the block's writes in a seller's scope, because a HEAD request must change
+    nothing.
+    """
     token = _ONLY_LOOKS.set(True)
     try:
         yield
@@ -82,7 +84,7 @@ class _Asked(NamedTuple):
 
 
 class PolledReads:
-    """Each process has one object, which uses the pool's connections in turn."""
+    """Runs the polled queries on the pool's connections. Each process has one object."""
 
     def __init__(
         self,
@@ -97,8 +99,8 @@ class PolledReads:
         self._free = pool.max_size
         self._waiting: deque[_Asked] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        # Whether a task has been created and not yet started: it will take along the reads that
-        # arrive until then.
+        # Whether a task was created but has not started: it will also take the reads that arrive
+        # until it starts.
         self._begins = False
 
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
@@ -115,18 +117,19 @@ class PolledReads:
         if self._waiting and self._free and not self._begins:
             self._free -= 1
             self._begins = True
-            # The read runs in its own task, because its caller may leave, and the rows of other
-            # callers would be lost. The task has an empty context, because the caller's deadline
+            # The read runs in its own task, because a caller may leave, and then the rows of other
+            # callers would be lost. The task has an empty context, because one caller's deadline
             # does not apply to the others.
             task = asyncio.create_task(self._read(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> None:
-        """Send one message. The connection is returned each time, because others wait for it."""
+        """Send one message, then return the connection to the pool, because other tasks wait for
+        it.
+        """
         try:
-            # The connection is taken by hand: the pool's context manager would also commit, and
-            # there is nothing to commit.
+            # The pool's context manager is not used, because it would send a COMMIT without need.
             connection = await self._pool.getconn()
         except Exception as e:
             # No connection is available, so every waiting read fails.

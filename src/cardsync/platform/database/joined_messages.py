@@ -1,10 +1,10 @@
 """Sends several statements to the database in one round trip and returns the rows of each.
 
-One message of the simple protocol carries them as text. A recurring statement is planned once per
-connection and run by its name: the driver's own prepared statements use the extended protocol,
-which takes one statement at a time. A pipeline sends them where the server binds values. It also
-does when the database is spread over nodes: the coordinator would pass a SET LOCAL on with the
-whole text of its message.
+Usually one message of the simple protocol contains the statements as text. A recurring statement is
+planned once per connection by PREPARE and then run by its name, because the driver's own prepared
+statements use the extended protocol, which takes one statement at a time. A pipeline sends the
+statements instead if the server binds the values, or if the database is spread over nodes, whose
+coordinator would pass on a SET LOCAL with the text of the whole message.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from cardsync.platform.database.connections import Connection
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.watched_cursors import watching
 
-# A proxy between the service and the database switched the connection to another session.
+# The errors of a connection that a proxy switched to another session, which lacks the prepared
+# statements.
 NAMES_LOST: Final = (InvalidSqlStatementName, DuplicatePreparedStatement)
 
 
 class Prepared(Protocol):
-    """A statement that a connection plans once. `whole` is the statement for connections that keep
-    no names.
+    """A statement that a connection plans once. `whole` is the statement for connections without
+    prepared statements.
     """
 
     @property
@@ -41,8 +42,9 @@ class Prepared(Protocol):
 def prepare(name: str, statement: str, types: Iterable[str] = ()) -> str:
     """Return the PREPARE of a statement whose values are named `$1`, `$2` and so on.
 
-    Without it a polled read takes 1.6 times as long, in a burst 2.9 times; bench/joined_reads.py
-    measures it. 50 pages of orders take 1.4 times as long; bench/fences.py measures it.
+    Without PREPARE a polled read takes 1.6 times as long, in a burst 2.9 times;
+    bench/joined_reads.py measures it. 50 pages of orders take 1.4 times as long; bench/fences.py
+    measures it.
     """
     listed = ", ".join(types)
     return f"PREPARE {name}{f' ({listed})' if listed else ''} AS {statement}"
@@ -87,7 +89,7 @@ class Messages:
                 statements.append(part.execute())
         if self._spread.over_nodes:
             return await piped(connection, statements, asked, values)
-        # The pool's cursor for the connection binds the values.
+        # The cursor class of the connection's pool binds the values.
         cursor = await connection.execute(cast(Any, "; ".join(statements)), values)
         rows = []
         for number in asked:
@@ -115,7 +117,7 @@ async def piped(
     values: Mapping[str, Any] | None = None,
     row_factory: RowFactory[Any] = tuple_row,
 ) -> list[list[Any]]:
-    """Send each statement as a message of a pipeline."""
+    """Send each statement as a message of a pipeline; return the rows of the statements `asked`."""
     with watching(connection, "; ".join(statements)):
         async with connection.pipeline():
             cursors = [

@@ -1,7 +1,7 @@
-"""Defines the locks by which transactions take turns: one list of kinds, and one way to hold each.
+"""Defines all kinds of locks that serialize transactions, and the functions that take them.
 
-Two other ways exist: the seller's state row (`agents/seller_state/state.py`), and rows of work that
-are claimed with SKIP LOCKED. A row that is read FOR UPDATE is then changed.
+There are two further locks: the seller's state row (`agents/seller_state/state.py`), and rows of
+work that are claimed with SKIP LOCKED. Other rows are read FOR UPDATE only to change them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncSession
 
-# A wait must end before the request does, so that its connection serves others.
+# A wait for a lock must end before the request does, so that its connection becomes free.
 LOCK_SECONDS: Final = 20.0
 # A load of a catalog or market file waits for a running load.
 LOAD_SECONDS: Final = 3600.0
@@ -39,9 +39,9 @@ class Lock(StrEnum):
     LOT_FILE = "lot_file"
     LOTS_SOLD = "lots_sold"
     LEFT_OBJECTS = "left objects"
-    # The triggers of `orders` take this one.
+    # The triggers of `orders` take this lock.
     ORDER_TALLY = "order tally"
-    # One per seller and stream, for streams whose mark is the piece of work; named like the stream:
+    # One per seller and stream, named like the stream:
     STOCK = "stock"
     LOTS = "lots"
     SALES_SUMS = "sales_sums"
@@ -57,7 +57,7 @@ class Lock(StrEnum):
     WEBHOOKS = "webhooks"
 
 
-# Keys that older programs use, which run beside this one during an upgrade.
+# These locks have the keys of older program versions, which run at the same time during an upgrade.
 _KEYS: Final = {
     Lock.SCHEMA: "1667330660",
     Lock.BACKUP: "1650549611",
@@ -70,20 +70,20 @@ _KEYS: Final = {
     Lock.LISTS: "1818850419, hashint8(CAST(:id AS bigint))",
     Lock.ORDER_TALLY: "1869899883, hashint8(CAST(:id AS bigint))",
 }
-# These locks are a row: whoever has written the row holds the lock, and every transaction that
-# writes it takes part. An advisory lock besides the row would cause deadlocks.
+# These locks are row locks: each transaction that writes the row has taken the lock. An additional
+# advisory lock would cause deadlocks.
 _ROWS: Final = {Lock.SHOP: "SELECT FROM account WHERE seller_id = :id FOR NO KEY UPDATE"}
 
 
 def key_of(lock: Lock) -> str:
-    """Return the SQL of the lock's key. The lock of a row has none."""
+    """Return the SQL of an advisory lock's key. Raises ValueError for a row lock."""
     if lock in _ROWS:
         raise ValueError(f"{lock} is the lock of a row")
     return _KEYS.get(lock, f"hashtextextended('{lock}', CAST(:id AS bigint))")
 
 
-# A shorter timeout of the transaction stays in force, and its own setting is restored afterwards.
-# The columns are computed in order.
+# The statement sets `lock_timeout` unless the transaction has set it, takes the lock, and restores
+# the setting: PostgreSQL computes the columns in order.
 _WAIT: Final = """
     SELECT set_config('lock_timeout', CASE WHEN former = '0' THEN :wait ELSE former END, true),
            pg_advisory_xact_lock{shared}({key}), set_config('lock_timeout', former, true)
@@ -114,9 +114,9 @@ async def locked(
     shared: bool = False,
     seconds: float = LOCK_SECONDS,
 ) -> None:
-    """Hold the lock until the transaction ends. Shared holders wait only for an exclusive one.
-    Raises OperationalError if another transaction holds it for longer than `seconds`; the wait for
-    a row ends with the request.
+    """Hold the lock until the transaction ends. Shared holders wait only for an exclusive holder.
+    Raises OperationalError if another transaction has the lock for longer than `seconds`; the wait
+    for a row lock ends with the request.
     """
     if lock in _ROWS:
         await session.execute(_row_statement(lock), {"id": id})

@@ -1,9 +1,9 @@
 """Migrates a database to the current schema as the role that owns it, while other processes use it.
 
-Two processes may migrate at the same time: an advisory lock serializes them, and the second finds
-nothing left to do. Each migration is its own transaction and waits only briefly for a lock, because
-later statements on the table queue behind it; then it is retried. A start with nothing to migrate,
-as nearly every one, loads neither Alembic nor SQLAlchemy.
+Two processes may migrate at the same time: an advisory lock serializes them, and the second has
+nothing left to do. Each migration is its own transaction. It waits only briefly for a table lock,
+because later statements queue behind it, and is then retried. A start without a migration, as
+almost always, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def head_revision() -> str:
 
 
 def migrate(url: str, say: Say = lambda _: None) -> None:
-    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may
-    create roles, and lead to the server itself, not a pooler: the lock and the settings belong to
-    the session.
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create
+    roles. It must connect to the server itself, not to a pooler, because the lock and the settings
+    belong to the session.
 
     Raises RuntimeError if the database cannot be reached or changed, or if a newer program has
     migrated it further.
@@ -56,8 +56,8 @@ def migrate(url: str, say: Say = lambda _: None) -> None:
 
 
 def keep_seal(url: str, seal: bytes) -> None:
-    """Let processes with this seal create members and credentials (`access/sealed.py`). `url` is
-    the owning role's. Hosts with their own secrets have a seal each.
+    """Let processes with this seal create members and credentials (`access/sealed.py`). `url` signs
+    in as the role that owns the tables. Each host with its own secret has its own seal.
     """
     with connect(url, role=None) as connection:
         connection.execute(
@@ -151,8 +151,8 @@ def _migrate_online(connection: Any, say: Say) -> None:
         f"lock_timeout = '{LOCK_SECONDS}s'",
         "statement_timeout = 0",
         "synchronous_commit = off",
-        # A single server ignores these settings. Nodes change a table one after the other, since a
-        # migration may read and change it in one transaction.
+        # A single server ignores these settings. Citus then changes a table's nodes one after the
+        # other, because a migration may read and change a table in one transaction.
         "citus.multi_shard_modify_mode = 'sequential'",
         "citus.enable_unsafe_triggers = on",
     )
@@ -202,8 +202,8 @@ CREATE POLICY tenant ON {table}
 def index_concurrently(
     name: str, table: str, columns: Sequence[str], *, unique: bool = False
 ) -> None:
-    """Build an index while others write. It waits without a limit, because nothing waits for it. A
-    build that was killed starts again.
+    """Build an index while other transactions write. The build waits for them without a limit,
+    because nothing waits for the build. The remains of a killed build are dropped first.
     """
     from alembic import op
 
@@ -230,7 +230,7 @@ def tenant_table(table: str) -> list[str]:
 
 
 def shared_table(table: str) -> list[str]:
-    """Return the same statements for a table that belongs to no seller.
+    """Return the statement that gives the application's role access to a new table of no seller.
 
     The grant names each table, because distributed tables accept no other form.
     """

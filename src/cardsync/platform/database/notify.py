@@ -28,7 +28,7 @@ Callback = Callable[[str], None]
 APPLICATION_NAME = "cardsync notices"
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
-# A connection that only listens detects a vanished server only by probing it.
+# A connection that only listens detects a vanished server only by keepalive probes.
 _CONNECTION = {
     "application_name": APPLICATION_NAME,
     "autocommit": True,
@@ -48,9 +48,9 @@ async def notify(session: AsyncSession, topic: str, payload: str = "") -> None:
 
 
 class Notices:
-    """Each process has one object.
+    """Listens for notices and calls the callbacks. Each process has one object.
 
-    Callbacks run in its event loop and must return at once: set an event, drop a cache.
+    Callbacks run in the event loop and must return immediately: they set an event or drop a cache.
     """
 
     def __init__(self, url: str) -> None:

@@ -1,7 +1,7 @@
 """Writes a table as one Parquet file from the parts of its rows and the types of its columns.
 
-Each part becomes its own file, and the files are joined by streaming, so that memory holds only a
-part. Amounts become decimals, times UTC; a type that Parquet lacks becomes text.
+Each part becomes its own file, and the files are joined by streaming, so that memory contains only
+one part. Amounts become decimals, and times are in UTC; a type that Parquet lacks becomes text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLAIN: Final[Mapping[str, pl.DataType]] = {
     "float8": pl.Float64(),
 }
 _FIGURES: Final = frozenset({*_PLAIN, "bool", "date", "timestamptz", "numeric"})
-# The most digits that a Parquet decimal holds.
+# The most digits of a Parquet decimal.
 _DIGITS: Final = 38
 
 
@@ -37,12 +37,12 @@ class ParquetSheet:
 
     @property
     def cells(self) -> dict[str, type[pl.String]]:
-        """Return the schema in which the rows come: each cell as PostgreSQL's text."""
+        """Return the schema of appended rows: each cell is PostgreSQL's text."""
         return dict.fromkeys(self._columns, pl.String)
 
     @property
     def texts(self) -> list[str]:
-        """Return the columns that hold text from any author."""
+        """Return the columns whose text any author may have written."""
         return [name for name, (kind, _) in self._columns.items() if kind not in _FIGURES]
 
     def append(self, frame: pl.DataFrame) -> None:

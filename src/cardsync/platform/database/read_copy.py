@@ -1,5 +1,6 @@
-"""Lets heavy reads use a standby (a streaming copy of the database) if it has caught up with the
-moment when they began. If it lags, is unavailable or cannot run the read, they use the database.
+"""Runs heavy reads on a standby (a streaming copy of the database) if it has caught up with the
+moment when the read began. If the standby lags, is unavailable or cannot run the read, the read
+runs on the database.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from cardsync.platform.database.session import Database
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-# If the copy lags longer than this, the read uses the database, and the copy is not tried for a
-# while.
+# If the standby lags longer than this, the read uses the database, and the standby is not tried for
+# a while.
 _WAIT_SECONDS: Final = 1.0
 _AWAY_SECONDS: Final = 5.0
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
@@ -34,15 +35,15 @@ _OF_THE_COPY: Final = ("25006", "40", "57P", "08")
 
 
 class ReadCopy:
-    """Each process has one object."""
+    """The standby. Each process has one object."""
 
     def __init__(self, sessions: async_sessionmaker[AsyncSession]) -> None:
         self._sessions = sessions
         self._away_until = 0.0
 
     async def read(self, database: Database, work: Callable[[Database], Awaitable[T]]) -> T:
-        """Do the work with snapshots of the copy if possible. It may run a second time, so it must
-        not write anything twice.
+        """Do the work with snapshots of the standby if possible. The work may run a second time, on
+        the database, so it must not write anything twice.
         """
         if await self._is_level(database):
             try:
@@ -74,8 +75,8 @@ class ReadCopy:
 
 
 def _is_of_the_copy(failure: DBAPIError | psycopg.Error) -> bool:
-    """Return whether the error is the copy's own, so that the database may succeed. A timeout of
-    the read is not. A read that takes too long does not.
+    """Return whether the standby caused the error, so that the read may succeed on the database. A
+    timeout of the read is not such an error.
     """
     cause = failure.orig if isinstance(failure, DBAPIError) else failure
     state = getattr(cause, "sqlstate", None)
@@ -84,7 +85,7 @@ def _is_of_the_copy(failure: DBAPIError | psycopg.Error) -> bool:
 
 @asynccontextmanager
 async def read_copy(url: str | None) -> AsyncIterator[ReadCopy | None]:
-    """Open the copy, if there is one."""
+    """Open the standby, if `url` is set."""
     if url is None:
         yield None
         return

@@ -1,7 +1,7 @@
 """Undoes changes of rows by their images: one statement compares the rows with their images after
-the change and writes back the images before it, or returns a row that differs.
+the change and restores the images before it, or returns a row that differs.
 
-An image holds a row's columns as JSON. None means that the row does not exist.
+An image contains a row's columns as JSON. None means that the row does not exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _SWAP: Final = queries_of(__package__)["swap"]
 
 
 class ChangedRow(NamedTuple):
-    """A row that has changed since: it was deleted or created again, or `columns` differ."""
+    """A row that was changed again after its image was taken: it was deleted or created, or
+    `columns` differ.
+    """
 
     id: int
     standing: Image | None
@@ -71,11 +73,11 @@ class RowImages:
         was: Images,
         now: datetime,
     ) -> ChangedRow | None:
-        """Restore the rows, or return one that has changed since."""
+        """Restore the rows, or return a row that was changed again."""
         values = {"seller": seller_id, "now": now, "ids": [int(id) for id in became]}
         images = {"became": _records(became), "was": _records(was)}
         found = (await session.execute(self._swap, values | images)).first()
-        # The session still has these rows as they were before the statement.
+        # The rows are removed from the session, because it has their old values.
         for row in session.identity_map.values():
             if isinstance(row, self.table):
                 session.expunge(row)

@@ -1,10 +1,10 @@
-"""Divides a process's connections among sellers: a request holds one of its seller's slots while it
-holds a connection.
+"""Divides a process's connections among sellers: a request has one of its seller's slots while it
+has a connection.
 
-A seller has few slots, so that its simultaneous requests leave connections for all others. Long
+A seller has few slots, so that its simultaneous requests leave connections for other sellers. Long
 reads, work that prices all cards, parts of files, and visitors of the seller's public buylist have
-fewer still, each kind its own, so that many requests of one kind leave a slot for the seller's
-others. The seller's other requests wait in the seller's own queue without a connection, and get 503
+even fewer slots for each kind, so that many requests of one kind leave a slot for the seller's
+other requests. Requests without a slot wait in the seller's queue without a connection, and get 503
 after ten seconds.
 """
 
@@ -39,7 +39,7 @@ class Work(IntEnum):
 
 
 class _Request:
-    """A request holds one slot, however many connections it uses."""
+    """A request, which has one slot, however many connections it uses."""
 
     __slots__ = ("holds", "seller_id")
 
@@ -87,7 +87,8 @@ class _Line:
         """Return the slots that the work needs, the scarcest first."""
         if work != Work.SHORT:
             yield self.slots[work]
-        # A backtest may last two minutes, and must not delay the seller's pages.
+        # A backtest may last two minutes. It takes no short slot, so that it does not delay the
+        # seller's pages.
         if work != Work.PRICES_ALL:
             yield self.slots[Work.SHORT]
 
@@ -95,7 +96,7 @@ class _Line:
         """Wait for the slots that the work needs. Raises ServiceUnavailable."""
         self.waiting += 1
         try:
-            # A file whose answer has begun waits for its next part as long as its client does.
+            # The next part of a file whose answer has begun waits as long as the client does.
             async with asyncio.timeout(None if answer_has_begun() else WAIT_SECONDS):
                 for slots in self.of(work):
                     await held.enter_async_context(slots)
@@ -120,7 +121,8 @@ class Slots:
         ServiceUnavailable.
         """
         request = _request.get()
-        # A request that holds a slot never waits for a second one: others might wait for its first.
+        # A request that has a slot never waits for a second slot: two such requests could wait for
+        # each other.
         if request is None or request.holds:
             yield
             return

@@ -43,7 +43,7 @@ from cardsync.platform.database.watched_pools import WatchedConnectionPool, Watc
 
 # The key of the seal in a session's `info`.
 SEAL = "seal"
-# The key of a session's last work.
+# The key, in `info`, of the work for the end of a session's transaction.
 _LAST = "last"
 _HOT_WAIT_SECONDS = 10
 
@@ -78,7 +78,7 @@ class Database:
         role: str | None = APP_ROLE,
         pooler: str | None = None,
     ) -> AsyncIterator[Database]:
-        """Open the pools, through the pooler if there is one. `url` leads to the server itself.
+        """Open the pools, through the pooler if there is one. `url` is that of the server itself.
 
         No wait is longer than `seconds`, and no wait of the polled reads longer than `hot_seconds`.
         Statements that take longer than `slow` seconds are logged. The seal, which is read only
@@ -168,8 +168,8 @@ class Database:
         snapshot: bool = False,
         work: Work = Work.LONG,
     ) -> AsyncIterator[AsyncSession]:
-        """Open such a transaction for long work: a seller has few of them at a time, no statement
-        takes longer than `seconds`, and no wait for a lock longer than half of that.
+        """Open a seller's transaction for long work. A seller has few of them at the same time; a
+        statement may take `seconds`, and a wait for a lock half of that.
         """
         async with self.tenant(seller_id, snapshot=snapshot, work=work) as session:
             await session.execute(
@@ -180,8 +180,8 @@ class Database:
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:
-        """Open one transaction on tables that belong to no seller; tenant tables look empty from
-        here.
+        """Open one transaction on tables that belong to no seller; in it, tenant tables
+        seem empty.
         """
         async with self.slots.of(None), self.sessions() as session, session.begin():
             yield session
@@ -200,14 +200,15 @@ async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
 def at_the_end(
     session: AsyncSession, name: str, work: Callable[[AsyncSession], Awaitable[None]]
 ) -> None:
-    """Do this work last in a seller's transaction, once per name. It locks rows that many
-    transactions write: they then lock them in the same order, after all others and only briefly.
+    """Do this work at the end of a seller's transaction, once per name. The work locks rows that
+    many transactions write: at the end, all of these lock the rows in the same order and only
+    briefly.
     """
     session.info.setdefault(_LAST, {}).setdefault(name, work)
 
 
 async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:
-    """Run a statement with those of `values` that it names, and return how many rows it wrote."""
+    """Run a statement with the `values` that it names; return the number of rows that it wrote."""
     bound = {name: value for name, value in values.items() if f":{name}" in statement}
     result = await session.execute(text(statement), bound)
     assert isinstance(result, CursorResult)

@@ -1,8 +1,8 @@
-"""Runs reads that may be long in a snapshot. All statements of a message cost one round trip.
+"""Runs reads that may be long, in a snapshot. The statements of one message cost one round trip.
 
-These reads have their own connections, so that other work finds its pool free, however many reads
-wait for an answer. A reading is one snapshot of one seller's tables; it writes nothing and limits
-the time of each statement. A recurring statement is planned once per connection (`Planned`).
+These reads have their own connections, so that waiting reads take no connection from other work. A
+reading is one snapshot of one seller's tables; it writes nothing and limits the time of each
+statement. A recurring statement is planned once per connection (`Planned`).
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ async def _bindable(statement: str) -> str:
 
 
 class Readings:
-    """Each process has one object. As many readings run at the same time as the pool has
-    connections.
+    """Gives out readings: at the same time as many as the pool has connections. Each process has
+    one object.
     """
 
     def __init__(
@@ -191,6 +191,6 @@ class Readings:
                 await reading.end()
 
     async def _configure(self, connection: Connection) -> None:
-        # A generic plan cannot choose the seller's node.
+        # Nodes use no generic plans, because such a plan cannot choose the seller's node.
         if not self._spread.over_nodes:
             await connection.execute(of_readings().encode())

@@ -1,6 +1,6 @@
 """Detects whether the database is spread over nodes by seller (docs/distribution.md). Three things
-then work differently, because nodes do not accept the faster form for one server: messages of
-several statements (`joined_messages.py`), generic plans, and INSERT with a SELECT.
+then work differently, because nodes do not accept the faster form that a single server accepts:
+messages of several statements (`joined_messages.py`), generic plans, and INSERT with a SELECT.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _ANSWERS: Final = re.compile(r"\bRETURNING\b")
 
 
 class Spread:
-    """Each process has one object for its database; its first connection runs the check."""
+    """Whether the database is spread over nodes, which the first connection checks. Each process
+    has one object for its database.
+    """
 
     def __init__(self) -> None:
         self.over_nodes = False

@@ -22,8 +22,8 @@ def grouped_by_hash() -> str:
     """Group a few large groups by hash: otherwise the planner sorts all rows, on disk if they are
     many.
 
-    Without it 400,000 cards cost 1.3 times PostgreSQL's processor time, and 39 MB on disk;
-    bench/fences.py measures it.
+    Without this setting 400,000 cards cost 1.3 times PostgreSQL's processor time, and 39 MB on
+    disk; bench/fences.py measures it.
     """
     return "SELECT set_config('enable_sort', 'off', true)"
 
@@ -32,7 +32,8 @@ def grouped_by_sorting() -> str:
     """Group many small groups by sorting: a hash table of hundreds of thousands of customers is
     slow.
 
-    Without it the customers of 100,000 orders take 2.0 times as long; bench/fences.py measures it.
+    Without this setting the customers of 100,000 orders take 2.0 times as long; bench/fences.py
+    measures it.
     """
     return "SET LOCAL enable_hashagg = off"
 
@@ -41,8 +42,8 @@ def joined_by_hash() -> str:
     """Join new rows by hash: the statistics may not include them yet, and a nested loop would read
     all rows for each of them.
 
-    The cards of 50,000 orders that arrived since the last ANALYZE are found in 0.4 s; without it
-    the query ran for over 40 s (ADR 45).
+    The cards of 50,000 orders that arrived since the last ANALYZE are found in 0.4 s; without this
+    setting the query ran for over 40 s (ADR 45).
     """
     return "SET LOCAL enable_nestloop = off"
 
@@ -53,31 +54,33 @@ def joined_as_planned() -> str:
 
 
 def planned_each_time() -> str:
-    """Plan each statement for its own values, however often it runs. A generic plan, made at the
-    fifth time, does not consider rows that this transaction wrote, and would read all of them each
-    time.
+    """Plan each statement for its own values, however often it runs. The generic plan, which
+    PostgreSQL makes at the fifth run, does not consider rows that this transaction wrote, and would
+    read all of them in each run.
 
-    Without it the sums of a new seller's 50,000 orders cost 3.4 times PostgreSQL's processor time
-    at a load of 17; bench/fences.py measures it.
+    Without this setting the sums of a new seller's 50,000 orders cost 3.4 times PostgreSQL's
+    processor time at a load of 17; bench/fences.py measures it.
     """
     return "SET LOCAL plan_cache_mode = force_custom_plan"
 
 
 def committed_before_the_disk() -> str:
-    """Let a commit return before the disk has it, for writes that a crash of the database may lose.
+    """Let a commit return before it is on the disk, for writes that a crash of the database may
+    lose.
 
-    Without it 100 commits take 1.8 times as long; bench/fences.py measures it.
+    Without this setting 100 commits take 1.8 times as long; bench/fences.py measures it.
     """
     return "SET LOCAL synchronous_commit = off"
 
 
 def of_readings() -> str:
-    """Set a reading connection's settings for its whole life. Each prepared statement is planned
-    once, whatever its values. Parallel workers share a search: testing a card costs more than
-    passing it on, but the planner expects a pattern to match many. The cards that a search finds
-    stay in memory while they are counted and ordered.
+    """Set the settings of a connection for readings until it is closed. `plan_cache_mode` plans
+    each prepared statement once, whatever its values. `parallel_tuple_cost` makes parallel workers
+    share a search: testing a card costs more than passing it on, but the planner expects a pattern
+    to match many cards. `work_mem` is large enough for the found cards while they are counted and
+    sorted.
 
-    Without the first setting a page of orders takes 0.9 ms more (ADR 19), without the others 60
+    Without `plan_cache_mode` a page of orders takes 0.9 ms more (ADR 19), without the other two 60
     searches take 1.1 times as long (ADR 45).
     """
     return (

@@ -35,10 +35,10 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     """Return a `postgresql://` URL whose connections act as `role`, whatever user signs in, so that
     row-level security applies.
 
-    The connections name their zone UTC, whatever the server calls it: frames with times in
-    `Etc/UTC` cannot join others. They use no JIT: the statements are short, and compiling one takes
-    up to seconds. The URL has everything that libpq reads from the given one as parameters, because
-    SQLAlchemy reads some of the other forms differently.
+    The connections use the zone by the name UTC, because frames with times in `Etc/UTC` cannot be
+    joined with frames in `UTC`. They use no JIT, because the statements are short and compiling one
+    may take seconds. The URL has all parts of the given URL as parameters, because SQLAlchemy reads
+    some other forms differently than libpq.
     """
     given = KEPT_ALIVE | conninfo_to_dict(url)
     wanted = ["TimeZone=UTC", "jit=off"] + (
@@ -54,20 +54,22 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
 def connect(
     url: str, *, role: str | None = APP_ROLE, seconds: int | None = None, autocommit: bool = False
 ) -> psycopg.Connection[TupleRow]:
-    """Connect outside the pools: before there are any, and as roles that they do not have."""
+    """Connect outside the pools: before there are pools, or as a role that the pools do not
+    have.
+    """
     plain, waits = libpq_url(url, role=role), patience(url, seconds)
     return psycopg.connect(plain, autocommit=autocommit, **waits)
 
 
 def patience(url: str, seconds: int | None = None) -> dict[str, Any]:
-    """Return the time to wait for a connection, unless the operator's URL sets it."""
+    """Return the connect timeout as an option, or no option if the operator sets it."""
     said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
     return {} if said else {"connect_timeout": seconds or CONNECT_SECONDS}
 
 
 def pooler_url(url: str) -> str:
-    """Return the URL of a pooler, which passes on no settings but the zone. libpq takes the zone
-    only from the process's environment.
+    """Return the URL of a pooler. The zone is the only setting that the pooler passes on, and libpq
+    reads it only from the process's environment.
     """
     os.environ["PGTZ"] = "UTC"
     given = KEPT_ALIVE | conninfo_to_dict(url)

@@ -10,9 +10,9 @@ DROPPED_DAYS: Final = 7
 # A sale up to this many days before the card left the stock explains why it left.
 SOLD_DAYS: Final = 14
 
-# A card left when its newest observation with copies was followed by one without, or by the card's
-# current state. Rows that files have listed with a quantity of zero for years left long ago. A
-# seller without orders has no sales to compare with.
+# A card left the stock at the observation after its newest observation with copies, or else at its
+# current state. So a row that files have listed with a quantity of zero for years left long ago. A
+# seller without orders has no dropped cards, because there are no sales to compare with.
 DROPPED: Final = f"""
     WITH empty AS MATERIALIZED (
         SELECT c.id, c.marketplace_id, c.price, c.observed_at FROM card c

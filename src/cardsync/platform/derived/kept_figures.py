@@ -1,9 +1,11 @@
-"""Maintains kept figures: one declaration for each (`KeptFigure`), a mark in `work_due` when its
-source changes, and one loop that refreshes it, as a stream of `platform/work/runner.py`.
+"""Maintains kept figures, which are stored because they take a scan to compute. Each has a
+declaration (`KeptFigure`), a mark in `work_due` when its source changes, and a stream of
+`platform/work/runner.py` that refreshes it.
 
 `operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is
-the stream's only piece of work. A refresh is one transaction that begins after it read the mark and
-ends by removing it. A change that commits in between sets a newer mark, which stays.
+the stream's only piece of work. A refresh reads the mark, rewrites the figure in one transaction,
+and removes the mark at its end. If a change commits in between, it sets a newer mark, which is not
+removed.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ class Figure(StrEnum):
     RECOMMENDATIONS = "recommendations"
 
 
-# The mark of these queues a refresh immediately. The sweep finds the marks of the others, so that
-# many uploads in a row cause one refresh.
+# A mark of one of these figures queues a refresh immediately. A mark of another figure waits for
+# the sweep, so that many uploads in a row cause one refresh.
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
 # These figures become outdated when prices or targets of cards change: each end of a pricing marks
@@ -82,8 +84,8 @@ _BEGIN_ANEW: Final = """
 
 
 async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
-    """Mark figures as outdated at the end of the transaction that changes their source: other
-    writers of the same mark wait for its commit, and so does the end of a refresh.
+    """Mark figures as outdated, at the end of the transaction that changes their source, because
+    other writers of the same mark, and the end of a refresh, wait for its commit.
     """
     session.info.setdefault(_MARKED, set()).update(figures)
     at_the_end(session, _MARKED, partial(_write_marks, seller_id, origin()))
@@ -151,8 +153,8 @@ class KeptFigure(Generic[R]):
 
 
 class OneAtATime:
-    """How `platform/work/runner.py` holds a mark: a worker that finds another one refreshing
-    leaves, and the other one handles newer marks.
+    """The lock with which `platform/work/runner.py` takes a mark. A worker that finds another
+    worker refreshing the figure stops; the other worker also handles newer marks.
     """
 
     async def take(
@@ -176,7 +178,7 @@ async def mark_of(stream: str, session: AsyncSession, seller_id: int) -> WorkDue
 
 
 async def forget(session: AsyncSession, due: WorkDue) -> None:
-    """Remove the mark that was read; a newer one stays."""
+    """Remove the mark that was read, but not a newer one."""
     values = {"seller": due.seller_id, "stream": due.stream, "at": due.due_at}
     await run(session, _FORGET, values)
 
@@ -219,7 +221,7 @@ async def _give_up(
 
 
 async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
-    """Remove the mark that was read. A newer mark stays, as a piece that has not begun.
+    """Remove the mark that was read. A newer mark remains, as a piece of work that has not begun.
 
     Raises LeaseLost if there is no mark at all, because the seller is being removed.
     """

@@ -31,7 +31,7 @@ class ListedValue(Base):
     cards: Mapped[int]
     copies: Mapped[int] = mapped_column(BigInteger)
     listed: Mapped[Decimal] = mapped_column(Sum)
-    # The same copies at market price; a card without one counts at its own price.
+    # The same copies at market price; a card without a market price counts at its own price.
     market: Mapped[Decimal] = mapped_column(Sum)
     seen_at: Mapped[datetime] = mapped_column(Moment)
 
@@ -108,8 +108,8 @@ class SalesGame(Base):
     game: Mapped[str] = mapped_column(Text, primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
     pieces: Mapped[int] = mapped_column(BigInteger)
-    # The gross is null if no price is known. Of the pieces, `estimated` ones count with a share of
-    # their order's products, and `unpriced` ones do not count.
+    # `gross` is null if no price is known. `estimated` pieces count with a share of their order's
+    # product total, and `unpriced` pieces do not count.
     gross: Mapped[Decimal | None] = mapped_column(Numeric)
     estimated: Mapped[int] = mapped_column(BigInteger)
     unpriced: Mapped[int] = mapped_column(BigInteger)

@@ -34,8 +34,9 @@ TOTAL: Final = """
              + coalesce(orders.shipping_amt, 0))
 """
 # A line `i` of an order counts with its price if it has one. Lines without a price share the rest
-# of the order's products evenly, copy by copy; if nothing is left, their prices are unknown. A
-# query with this window must read all lines of its orders, and filter lines only outside it.
+# of the order's product total evenly, copy by copy; if there is no rest, their prices are unknown.
+# A query with this window must read all lines of its orders, and may filter lines only outside the
+# query.
 SHARED: Final = """
     CASE WHEN i.unit_price IS NULL THEN round(
         nullif(greatest(orders.product_amt - coalesce(
@@ -44,7 +45,7 @@ SHARED: Final = """
         / nullif(sum(coalesce(i.quantity, 1)) FILTER (WHERE i.unit_price IS NULL)
                  OVER (PARTITION BY i.order_id), 0), 2) END
 """
-# `estimated` copies count with such a share, and `unpriced` ones not at all.
+# `estimated` copies count with such a share, and `unpriced` copies do not count.
 PIECES: Final = f"""
     coalesce(i.quantity, 1) AS pieces,
     coalesce(i.unit_price * coalesce(i.quantity, 1), {SHARED}) AS gross,
@@ -67,7 +68,8 @@ SPLIT: Final = queries_of(__package__)["split"]
 PERIODS: Final = queries_of(__package__)["periods"].format(
     split=SPLIT, day=DAY, total=TOTAL, sold=SOLD
 )
-# Only a few days must be computed, which the planner cannot know: each is looked up by itself.
+# Each day is looked up separately, because the planner cannot know that only a few days must be
+# computed.
 _FOUND: Final = f"""
     SELECT live.* FROM days CROSS JOIN LATERAL (
         {_ITEMS.format(on="AND orders.order_date = days.ordered")} OFFSET 0) live
@@ -88,7 +90,7 @@ _STALE: Final = """
         SELECT ordered, NULL FROM sales_kept WHERE seller_id = :seller AND zone <> :zone) stale
      GROUP BY ordered ORDER BY ordered DESC LIMIT :most
 """
-# The orders of the days, and at least how many orders and items there are.
+# The number of the days' orders, and lower bounds for the numbers of all orders and of all items.
 _COUNTS: Final = """
     SELECT count(*),
            (SELECT coalesce(sum(s.orders), 0) FROM sales_sum s WHERE s.seller_id = :seller),
@@ -160,8 +162,9 @@ async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> lis
 
 
 async def _reads_most(session: AsyncSession, values: dict[str, Any]) -> bool:
-    """Return whether to read all of the shop's rows once: for many orders, and where statistics do
-    not know the shop yet, since a nested loop would then read all rows for each order.
+    """Return whether to read all of the shop's rows once: if the days have many orders, or if the
+    statistics do not include the shop yet, because a nested loop would then read all rows for each
+    order.
     """
     count, orders, items = (await session.execute(text(_COUNTS), values)).one()
     if 10 * count >= orders:

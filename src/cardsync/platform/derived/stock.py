@@ -66,8 +66,8 @@ _MOVES = """
            coalesce(max(CAST(r.summary->>'down_value' AS numeric)), 0) / 10000 AS falls_value
       FROM price_run r WHERE r.seller_id = :seller AND r.id = :run_id
 """
-# A card's price at a moment is in its newest observation before it. A card that was last seen
-# before that moment still has that price.
+# The price at the beginning of a period is that of the newest observation before it. A card without
+# an observation in the period still has that price.
 _MOVED = queries_of(__package__)["moved"].format(on_sale=_ON_SALE)
 _MOVERS_AT = "SELECT movers_at FROM shop_figures WHERE seller_id = :seller"
 _COUNTED = (
