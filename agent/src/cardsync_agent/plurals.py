@@ -1,6 +1,6 @@
-"""Formats counts, in words that agree with the number. Pure.
+"""Formats a count with its noun, singular or plural. Pure.
 
-The server uses this module by a symbolic link, so that both use the same words.
+The server uses this module by a symbolic link, so that it uses the same words as the sync app.
 """
 
 from __future__ import annotations

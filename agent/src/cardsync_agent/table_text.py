@@ -1,8 +1,8 @@
 """Reads the bytes of a table that a person supplies: its encoding, the lines before its header, its
 delimiter, broken quotes, and its number format. Pure.
 
-The server uses this module by a symbolic link, so that both read a file alike and give the same
-messages.
+The server uses this module by a symbolic link, so that it reads a file as the sync app does and
+gives the same messages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OTHERS: Final = (
     (b"Rar!", "an archive: unpack it and take the CSV in it"),
     (b"7z\xbc\xaf", "an archive: unpack it and take the CSV in it"),
 )
-# A bare CR ends the first line, and others with it.
+# If a bare CR ends the first line, bare CRs also end other lines.
 _FIRST_ENDS_IN_CR: Final = re.compile(rb"[^\r\n]*\r+[^\r\n]")
 _MARKUP: Final = re.compile(rb"<(?:!doctype html|html|head|body|table|meta|div)\b", re.IGNORECASE)
 _MARKS: Final = (
@@ -90,8 +90,8 @@ AS_EXPORTED: Final = Form()
 
 
 class Row(NamedTuple):
-    """One record, the line at which it begins, and its cells; or its fault, which never quotes it:
-    any column of a damaged line may hold a name or a street.
+    """One record: the line at which it begins, and its cells or its fault. The fault never quotes
+    the record, because any column of a damaged line may contain a name or a street.
     """
 
     line: int
@@ -221,9 +221,10 @@ def column_name(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-# How a spreadsheet marks a number as text: ="00123".
+# Spreadsheets mark a number as text like this: ="00123".
 _AS_TEXT: Final = re.compile(r'="([^"]*)"')
-# Invisible characters: byte-order marks between joined files, the ends of old and of padded files.
+# Invisible characters: byte-order marks between joined files, and characters at the end of old or
+# padded files.
 _UNSEEN: Final = "\ufeff\u200b\0\x1a"
 
 
@@ -249,7 +250,9 @@ def unwrapped(cells: list[str], delimiter: str) -> list[str]:
 
 
 def _number(part: str, delimiter: str) -> re.Pattern[str]:
-    """Return the pattern of a whole cell, in quotes or not, with a currency sign or not."""
+    """Return the pattern of this number as a whole cell, with or without quotes and a currency
+    sign.
+    """
     ends = re.escape(f'{delimiter}"$€£')
     begins = rf"(?:^|(?<=[{ends}])|(?<=[$€£] ))"
     return re.compile(rf"{begins}-?{part}(?=[{ends}]| [$€£]|$)")
@@ -262,9 +265,10 @@ _SURE_COMMA: Final = r"(?:[0-9.]*,(?:[0-9]{1,2}|[0-9]{4,}))"
 
 
 def _decimal_of(form: Form, lines: Sequence[str]) -> str:
-    """Return the decimal sign. With the delimiter semicolon it is the comma, unless only points
-    precede decimals in the first rows; with tabs and bars it is the comma only if only commas
-    precede decimals there. With the delimiter comma it is the point.
+    """Return the decimal sign by the delimiter and the first rows. With commas as delimiters, it is
+    the point. With semicolons, it is the comma, unless the rows have decimals only after points.
+    With tabs and bars, it is the comma if the rows have decimals only after commas, and the point
+    otherwise.
     """
     between = form.delimiter
     if between == ",":
@@ -277,8 +281,9 @@ def _decimal_of(form: Form, lines: Sequence[str]) -> str:
 
 
 def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Table:
-    """Read a whole file; if no line is a header by `is_header`, the first non-blank line is. Rows
-    have at least `fewest` cells, or all; short ones are filled. Raises NotATable.
+    """Read a whole file. If no line is a header by `is_header`, the first non-blank line is the
+    header. A row must have at least `fewest` cells, or all if that is None; missing cells are added
+    as blank ones. Raises NotATable.
     """
     lines, encoding = lines_of(data)
     form = form_of(lines, is_header, encoding) or first_line(lines, encoding)
@@ -288,7 +293,7 @@ def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Tabl
 
 
 def without_headers(rows: Iterable[Row], header: list[str]) -> Iterator[Row]:
-    """Remove repeated headers: a person has joined several files."""
+    """Remove repeated headers, which a file has if a person joined several files."""
     for row in rows:
         begins = bool(row.cells) and plain_cell(row.cells[0]) == header[0]
         if not (begins and list(map(plain_cell, row.cells)) == header):
@@ -320,9 +325,9 @@ def lines_of(data: bytes) -> tuple[list[str], str]:
 def read_rows(
     lines: Sequence[str], form: Form, width: int, fewest: int | None = None, *, strict: bool = False
 ) -> Iterator[Row]:
-    """Yield every record after the header that is not blank, or its fault. A quote that never
-    closes spoils only its own line; if `strict`, so does one in a wrong place. If one cell is
-    enough, blank ones beyond the header are ignored, too.
+    """Yield each record after the header that is not blank, or its fault. A quote that is never
+    closed damages only its own line; if `strict`, a misplaced quote damages its line, too. If one
+    cell is enough, blank cells beyond the header are ignored.
     """
     fewest = width if fewest is None else fewest
     at = form.before + 1
@@ -350,7 +355,7 @@ def _seen(cells: list[str], line: str) -> list[str]:
 def _plain_records(
     lines: Sequence[str], at: int, delimiter: str, width: int
 ) -> Iterator[list[str]]:
-    """Yield the records from here on that are a line each, up to the first that is not."""
+    """Yield the records from line `at` on, up to the first record that is not exactly one line."""
     ahead = takewhile(_may_be_plain, map(lines.__getitem__, range(at, len(lines))))
     reader = csv.reader(ahead, delimiter=delimiter, strict=True)
     try:
@@ -394,8 +399,8 @@ def _record(
 
 
 def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> Iterator[str]:
-    """Yield the line and those after it over which its record may extend, up to a line that is a
-    record by itself.
+    """Yield the lines that a record may span: its first line and the lines after it, up to a line
+    that is a record by itself.
     """
     yield lines[at]
     for line in lines[at + 1 : at + MOST_LINES]:
@@ -406,8 +411,8 @@ def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> It
 
 def with_stray_quotes(line: str, delimiter: str, width: int) -> list[str]:
     """Return the cells of a line in which quotes inside a quoted cell are not doubled: 1,"Kongming,
-    "Sleeping Dragon"",3; none if their number differs from the header's. A cell begins with a quote
-    and ends with the first one before a delimiter that leaves none open in it.
+    "Sleeping Dragon"",3. Return no cells if their number is not `width`. A quoted cell ends with
+    the first quote before a delimiter that closes all its inner quotes.
     """
     cells: list[str] = []
     rest = line.rstrip("\r\n") + delimiter if '"' in line else ""
@@ -472,8 +477,8 @@ def typed_number(text: str, decimal: str = ".") -> str:
     """Convert a number as people and spreadsheets write it to a plain decimal, if it is one:
     $1,234.50, 1.234,50 €, (2,5), −3.
 
-    A comma before exactly three digits groups thousands, any other one precedes decimals. If
-    `decimal` is the comma, every comma precedes decimals, and a point groups.
+    A comma before exactly three digits groups thousands, and any other comma precedes decimals. If
+    `decimal` is the comma, every comma precedes decimals, and points group thousands.
     """
     plain = plain_cell(text)
     if len(plain) > _MOST_NUMBER:

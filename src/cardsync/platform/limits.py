@@ -1,4 +1,4 @@
-"""Holds every number of the specification's Limits table (and what decisions.md adds), one constant
+"""Defines the limits of the specification's Limits table and of decisions.md, one constant for
 each. Sizes are in bytes.
 """
 
@@ -41,7 +41,8 @@ SEARCH_CHARACTERS = 2_000
 FILTER_CHARACTERS = 200
 CARDS_PER_PAGE = 50
 CARDS_PER_PAGE_MOST = 200
-# Cards in a table that scrolls: browsers cannot draw a taller one. Pages show the rest.
+# The most cards of a table that scrolls, because browsers cannot draw a taller table. Further cards
+# are on pages.
 CARDS_SCROLLED = 400_000
 
 CARDS_PER_LIST = 1_000
@@ -59,7 +60,7 @@ PAGE_FORM_BYTES = 1_000_000
 
 
 SHELF_NUMBER = 1_000_000
-# A box's label as it is stored and as it may be sent, and the most labeled boxes of a shop.
+# The most characters of a box's label as it is stored, and as it may be sent.
 BOX_LABEL = 12
 BOX_GIVEN = 100
 SHELVED_QUANTITY = 1_000_000
@@ -72,8 +73,8 @@ BUYLIST_ROWS = 12
 RETURNS_PER_PAGE = 50
 RETURNS_PER_PAGE_MOST = 200
 COUNTS_PER_PAGE = 100
-# Entries drafted or published at a time, rows of one served file (a header has their IDs), and the
-# marketplace's text about a rejection.
+# The most quick adds that are drafted or published at a time, and the most rows of one served file,
+# whose IDs are in a header.
 QUICK_ADD_BATCH = 200
 QUICK_ADD_ROWS = 250
 TYPE_AHEAD = 20
@@ -86,7 +87,7 @@ RULES = 200
 RULE_TESTS = 50
 
 
-# The position of the seller's preset rule; `default_rule_enabled` switches whichever rule has this
+# The priority of the seller's preset rule; `default_rule_enabled` switches the rule that has this
 # priority.
 DEFAULT_PRIORITY: Final = 1_000
 
@@ -109,8 +110,8 @@ class Limit:
 
     count: int
     burst: int
-    # `emission` is the seconds that one request costs, `tolerance` how far the arrival time may be
-    # ahead of an admitted request.
+    # `emission` is the seconds that one request costs; a request may arrive up to `tolerance`
+    # seconds too early.
     emission: float = field(init=False)
     tolerance: float = field(init=False)
 

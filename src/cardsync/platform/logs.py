@@ -1,7 +1,7 @@
 """Sets up the service's structured logs. They contain no secret, key, name or address.
 
-Each line names its request, job and seller: `request_id`, `seller_id` and the like are bound once
-(structlog's contextvars), and every line until then has them.
+Each line names its request, job and seller: `request_id`, `seller_id` and other fields are bound
+once (structlog's contextvars) for all lines of a request or job.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def setup_logging(level: str, form: str) -> None:
     )
 
 
-# A value may span several lines, so everything is removed up to the next text of Python or
-# SQLAlchemy.
+# A quoted value may span several lines, so the text up to the next part from Python or SQLAlchemy
+# is removed.
 _DETAIL = re.compile(
     r"\n(DETAIL|CONTEXT): .*?(?=\n\nThe above exception |\n\nDuring handling of |\n\[SQL: |\n\(Background on |\nTraceback |\Z)",
     re.DOTALL,

@@ -87,11 +87,11 @@ def usd(amount: Decimal | None) -> str | None: ...
 
 
 def usd(amount: Decimal | None) -> str | None:
-    """Write an amount in dollars as people and the wire have it; as `dollars` does the units."""
+    """Format an amount in dollars for people and the API, as `dollars` does for units."""
     if amount is None:
         return None
-    # Columns have four decimals, so their text is made six times as fast directly as by way of the
-    # units.
+    # Amounts from columns have four decimals. Formatting these directly takes a sixth of the time
+    # of a conversion to units.
     if amount and amount.same_quantum(_QUANTUM):
         text = str(amount)
         return text[:-2] + text[-2:].rstrip("0")

@@ -1,6 +1,7 @@
 """Parses the postage of a parcel by its value from a text such as `0:1.27,12:3.20`. Pure.
 
-With that text a parcel of 11.99 costs 1.27, one of 12.00 costs 3.20.
+With this text, the postage of a parcel worth 11.99 is 1.27, and that of a parcel worth 12.00 is
+3.20.
 """
 
 from __future__ import annotations

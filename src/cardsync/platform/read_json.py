@@ -31,7 +31,7 @@ Id = Annotated[
 
 _ERROR: Final = re.compile(r"(?P<why>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
-# The decoder reports a text that ends like this as the end of the body.
+# The first half of a surrogate pair at a text's end; the decoder reports it as the end of the body.
 _HALF: Final = re.compile(rb"(\\u[dD][89abAB][0-9a-fA-F]{2})\"")
 _PART: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _FIELD: Final = re.compile(
@@ -54,8 +54,8 @@ _SHOWN: Final = 60
 
 
 class _Reading(type):
-    """A metaclass: msgspec checks whether a parsed value is of its type, and the framework whether
-    a value already is.
+    """The metaclass of `ReadBy` types: a value is an instance of such a type if it has the type of
+    the function's result. msgspec and the framework check this.
     """
 
     gives: type
@@ -84,7 +84,9 @@ else:
 
 
 def like_of(kind: Any) -> Like | None:
-    """Return the shape of a value that one of our functions parses."""
+    """Return the described type of a value that a `ReadBy` function parses; None for other
+    types.
+    """
     return kind.like if isinstance(kind, _Reading) else None
 
 
@@ -132,7 +134,7 @@ def is_read_by(kind: Any) -> bool:
     return isinstance(kind, _Reading)
 
 
-# The framework calls this for such fields in the bodies that it decodes.
+# The framework calls these functions for `ReadBy` fields in the bodies that it decodes.
 DECODERS: Final = [(is_read_by, _by_type)]
 
 
@@ -169,8 +171,8 @@ def given_fields(read: msgspec.Struct) -> dict[str, Any]:
 
 
 def sentence(error: str, shape: Any, at: str = "", given: Any = None) -> str:
-    """Return msgspec's error about a value of this type as `field: reason`. A union of structs
-    needs the value.
+    """Return msgspec's error about a value of this type as `field: reason`. For a union of structs,
+    `given` must be the value.
     """
     said = _ERROR.fullmatch(error)
     why, path = (said["why"], said["path"] or "") if said else (error, "")
@@ -231,8 +233,8 @@ def _members(kind: inspect.Type | None) -> list[inspect.Type]:
 
 
 def _at(shape: Any, path: str, given: Any) -> inspect.Type | None:
-    """Return the type at a path in msgspec's notation. None if it cannot be determined. Where a tag
-    distinguishes structs, the tags in `given` choose.
+    """Return the type at a path in msgspec's notation; None if it cannot be determined. If a tag
+    distinguishes structs, the tags in `given` decide.
     """
     kinds: list[inspect.Type] = [_kind_of(shape)]
     for name, place in _PART.findall(path):

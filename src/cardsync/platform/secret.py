@@ -42,7 +42,9 @@ def former_file(settings: Settings) -> Path:
 
 
 def former_secrets(settings: Settings) -> list[bytes]:
-    """Return previous secrets with which some data may still be sealed. They open nothing else."""
+    """Return the previous secret, if some data may still be sealed with it. The previous secret
+    opens nothing else.
+    """
     found = settings.former_secret_key.encode() if settings.former_secret_key else b""
     if not settings.secret_key:
         with suppress(FileNotFoundError):

@@ -30,8 +30,8 @@ PREFIX = "CARDSYNC_"
 
 
 def _config_file() -> str | None:
-    """Return the TOML file. Raises RuntimeError if it is named and unreadable: its settings would
-    otherwise be ignored silently.
+    """Return the path of the TOML file. Raises RuntimeError if the named file is unreadable,
+    because its settings would otherwise be ignored silently.
     """
     path = os.environ.get(f"{PREFIX}CONFIG")
     if path:

@@ -1,9 +1,9 @@
 """A place on the shelves: a box and a slot, with their code, and the walking order of the boxes.
 Pure.
 
-A box has a number, or a label such as A1 or Binder 3. Case, blanks and leading zeros make no
-difference between boxes. A numbered box is stored by its number everywhere. A labeled box has an
-internal number beyond those that people write, which the table `shelf_box` holds.
+A box has a number, or a label such as A1 or Binder 3. Labels that differ only in case, blanks or
+leading zeros mean the same box. All tables store a numbered box by its number. A labeled box has an
+internal number, larger than the numbers that people write, in the table `shelf_box`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def box_in(text: str) -> Box:
 
 
 def checked_box(given: Box, field: str = "box") -> Box:
-    """Raises InvalidPayload."""
+    """Return the box in its stored form. Raises InvalidPayload."""
     try:
         return box_in(str(given))
     except ValueError as problem:
@@ -98,8 +98,8 @@ def checked_box(given: Box, field: str = "box") -> Box:
 
 def boxes_between(first: Box, last: Box, most: int) -> list[Box]:
     """Return the boxes from one to another by their last numbers, such as A1 to A20, in the
-    spelling of the first. The list is empty if they differ in more than that, or are more than
-    `most`.
+    spelling of the first. The list is empty if the two differ in more than the last number, or if
+    there are more than `most` boxes.
     """
     begins, ends = _LAST_NUMBER.fullmatch(str(first)), _LAST_NUMBER.fullmatch(str(last))
     if way_of(first) == way_of(last):
@@ -125,7 +125,7 @@ def place_in(text: str) -> Place:
 
 
 def read_place(text: str) -> Place:
-    """Raises InvalidPayload."""
+    """Parse a code. Raises InvalidPayload."""
     try:
         return place_in(text)
     except ValueError as problem:

@@ -1,5 +1,5 @@
 """Stores and reads objects by key, in a local folder or a cloud bucket; `open_store(settings)`
-chooses.
+returns the store.
 
 Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT. Acceptance copies them to a
 private key that no URL reaches. The local store calls fsync before it answers, because an accepted
@@ -34,7 +34,7 @@ _CHUNK = 1 << 18
 
 
 class ObjectExists(Exception):
-    """A write that may only create found an existing key."""
+    """The key of a write exists already, and its object must not be replaced."""
 
 
 class ObjectMissing(Exception):
@@ -149,7 +149,7 @@ def _sync_directory(path: Path) -> None:
 @contextmanager
 def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
     path = folder / uuid.uuid4().hex
-    # This includes the block, because the block writes the bytes.
+    # The caller's block writes the bytes, so its errors are converted, too.
     with _as_unavailable():
         try:
             with path.open("xb") as file:
@@ -163,7 +163,7 @@ class LocalStore(Store):
     """Files under `root`. Objects are never changed in place, so a copy is a hard link."""
 
     root: Path
-    # Called when first needed: without a secret everything but upload URLs works.
+    # The function is called only for upload URLs: without a secret, everything else works.
     secret: Callable[[], bytes]
 
     def path(self, key: str) -> Path:
@@ -194,8 +194,8 @@ class LocalStore(Store):
             raise errors.UrlExpired
 
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
-        """Open a new file beside the objects to stream a body into; its bytes stay only if `write`
-        links them.
+        """Open a new file beside the objects to stream a body into; the file is deleted at the end,
+        so its bytes remain only if `write` has linked them.
         """
         folder = self.root / "incoming"
         with _as_unavailable():
@@ -203,8 +203,8 @@ class LocalStore(Store):
         return _spool(folder)
 
     def publish(self, path: Path, key: str) -> None:
-        """Durably name the file at `path` `key`. Raises ObjectExists when the key is taken (one of
-        two racers wins).
+        """Link the file at `path` durably under `key`. Raises ObjectExists if the key exists; of
+        two simultaneous writers, one succeeds.
         """
         target = self.path(key)
         with _as_unavailable():
@@ -405,16 +405,15 @@ async def spool_body(
     plain_cap: int,
     gzip_cap: int,
 ) -> int:
-    """Stream a request body into `file`; the cap depends on its first two bytes.
-
-    Returns its size.
+    """Stream a request body into `file` and return its size. The size limit is `gzip_cap` if the
+    first two bytes are those of gzip.
     """
     size = 0
     cap = plain_cap
     first = b""
     async for chunk in body:
         if size < 2:
-            # The two bytes may arrive one by one.
+            # The two bytes may arrive in two chunks.
             first = (first + chunk)[:2]
             cap = gzip_cap if first == b"\x1f\x8b" else plain_cap
         size += len(chunk)

@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 import msgspec
 
 MANIFEST: Final = "manifest.json"
-# An entry of a zip has a time; these carry the earliest that the format knows.
+# All entries have the earliest time of the zip format.
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -41,7 +41,7 @@ class CountedFile:
 
 
 class EntryWriter:
-    """An archive that is being written; `lines` are the manifest's."""
+    """Writes the entries of an archive; `lines` are the manifest's lines."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file
@@ -49,13 +49,13 @@ class EntryWriter:
 
     @contextmanager
     def packed(self, entry: str) -> Iterator[CountedFile]:
-        """Open an entry that is compressed as the zip says."""
+        """Open an entry that is compressed by the method of the zip file."""
         with self._file.open(entry, "w", force_zip64=True) as opened:
             yield (file := CountedFile(opened))
         self.lines[entry] = file.line()
 
     def add(self, entry: str, chunks: Iterable[bytes], rows: int = 0) -> FileLine:
-        """Add an entry as it is: Parquet, receipts and pictures are compressed already."""
+        """Add an entry uncompressed: Parquet, receipts and pictures are compressed already."""
         info = zipfile.ZipInfo(entry, _MOMENT)
         with self._file.open(info, "w", force_zip64=True) as opened:
             file = CountedFile(opened)

@@ -13,8 +13,8 @@ Name = TypeVar("Name", bound=str)
 
 
 class CsvColumns:
-    """The columns by the names that people give them, as `a|b` with the best name first, in the
-    form of `column_name`.
+    """The columns of people's files. `names` has the names by which a column is recognized as
+    `a|b`, the best name first, in the form of `column_name`.
     """
 
     def __init__(self, names: Mapping[Name, str], needed: Collection[str] = ()) -> None:
@@ -35,8 +35,8 @@ class CsvColumns:
         return [(at, field) for _, at, field in found]
 
     def places(self, header: Sequence[str], *, best: bool = False) -> dict[str, int]:
-        """Return where each column is. If two match, it is the one with the better name, or else
-        the first.
+        """Return each column's place in the header. If several names match a column, take the first
+        in the header or, with `best`, the best name.
         """
         found = self.by_name(header)
         places: dict[str, int] = {}

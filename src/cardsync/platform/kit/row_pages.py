@@ -29,7 +29,7 @@ class Page(NamedTuple, Generic[T]):
 
 
 class Numbers(NamedTuple):
-    """The numbers of an answer that counts pages, in the order of its fields."""
+    """The fields of an answer that counts pages, in their order."""
 
     total: int
     page: int

@@ -1,5 +1,5 @@
-"""A value of our own in a request's scope, beside the keys of ASGI: one part puts it there, and
-others find it with its type.
+"""Stores the service's own values in a request's scope, in addition to ASGI's keys, and reads them
+with their type.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 class ScopeValue(Generic[T]):
-    """Each name is used once. A scope is a dictionary that is typed by ASGI's keys alone."""
+    """The name and the type of one value. Each name is used once. The type of a scope knows only
+    ASGI's keys, hence the casts.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -23,5 +25,5 @@ class ScopeValue(Generic[T]):
         return cast("T", scope[self.name])
 
     def find(self, scope: Mapping[str, object]) -> T | None:
-        """Return the value, or None where nothing put it."""
+        """Return the value, or None if it was not put."""
         return cast("T | None", scope.get(self.name))

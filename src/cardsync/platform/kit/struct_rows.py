@@ -1,9 +1,9 @@
-"""Fills the struct that an answer sends and a page shows from a row, field by field.
+"""Fills a struct for an answer or a page from a row, field by field.
 
-A field has its column's name, unless its annotation says otherwise: `Column` names the column or a
-path to it, `OfRow` is a function of the row, `Usd` is an amount as text, and `Reads` and `ReadsFor`
-are functions of the value. A field of structs is read from JSON. Moments and days are not
-converted: the JSON encoder writes them.
+A field has its column's name, unless its annotation has a rule: `Column` names the column or a path
+to it, `OfRow` is a function of the row, `Usd` is an amount as text, and `Reads` and `ReadsFor` are
+functions of the value. A field of structs is read from JSON. Times and days are not converted,
+because the JSON encoder writes them.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class _Field(NamedTuple):
 
 
 def struct_of(kind: type[S], row: object, caller: Any = None, /, **own: Any) -> S:
-    """Return a struct of a row, or of nulls without a row. `own` are the fields without a column. A
-    field keeps its default if the row lacks its column.
+    """Return a struct with the values of a row, or with nulls if `row` is None. `own` has the
+    values of fields without a column. A field has its default if the row lacks its column.
     """
     for name, of_row, read in _fields(kind, tuple(own)):
         value = None if row is None else of_row(row)
@@ -64,8 +64,8 @@ def struct_of(kind: type[S], row: object, caller: Any = None, /, **own: Any) -> 
 
 
 def struct_of_values(kind: type[S], values: Sequence[Any], caller: Any = None, /, **own: Any) -> S:
-    """Return a struct of a row whose columns are the struct's fields in order, without those of
-    `own`.
+    """Return a struct of a row whose columns are the struct's fields in order, without the fields
+    in `own`.
     """
     for (name, _, read), value in zip(_fields(kind, tuple(own)), values, strict=True):
         own[name] = read(caller, value) if read else value

@@ -12,13 +12,13 @@ from typing import Final, cast
 from cardsync.platform import limits, money
 from cardsync.platform.table_text import typed_number
 
-# PostgreSQL's bigint holds every number of 18 digits.
+# PostgreSQL's bigint can store every number of 18 digits.
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _MOST: Final = 999_999_999
 
 
 def whole(text: str, most: int = _MOST, least: int = 0) -> int | None:
-    """Return the whole number, if it is one within its bounds."""
+    """Return the text's whole number; None if it is not a number or outside the bounds."""
     if not _WHOLE.fullmatch(text):
         return None
     number = int(text)

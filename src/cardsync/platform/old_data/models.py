@@ -19,7 +19,7 @@ class OldRows(Base):
 
     __tablename__ = "old_rows"
     __table_args__ = (
-        # A file that is written after the account's removal would stay for ever.
+        # No file is written after the account's removal, because no process would delete it.
         ForeignKeyConstraint(["seller_id"], ["account.seller_id"]),
         Index("ix_old_rows_month", "seller_id", "kind", "month"),
         Index(

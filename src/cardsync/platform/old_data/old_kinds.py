@@ -15,9 +15,9 @@ FOLDER: Final = "old"
 
 @dataclass(frozen=True)
 class Kind:
-    """Rows of a table; `moment` is their age's column, and a file holds them in the order of `key`,
-    a whole number. `days` names the setting, and `which` selects the rows of `:seller` that may
-    move.
+    """A kind of rows of one table. `moment` is the column of their age; a file contains the rows in
+    the order of `key`, a whole number. `days` names the setting of their retention, and `which`
+    selects the rows of `:seller` that may move.
     """
 
     name: str
@@ -45,7 +45,8 @@ HISTORY: Final = Kind(
     "history", "price_observation", "observed_at", "card_id", "history_retention_days"
 )
 ACTIVITY: Final = Kind("activity", "activity", "created_at", "id", "activity_retention_days")
-# A screenshot needs its cycle, which can move after the next sweep of screenshots.
+# A cycle with screenshots moves only after the sweep of screenshots, because a screenshot refers to
+# its cycle.
 _WITHOUT_SCREENSHOT: Final = """
     NOT EXISTS (SELECT FROM debug_screenshot s
                  WHERE s.seller_id = :seller AND s.cycle_id = sync_cycle.id)

@@ -17,7 +17,7 @@ from cardsync.platform.storage import ObjectMissing, Store
 
 
 class Old(NamedTuple):
-    """Where a seller's old rows are."""
+    """The database and the store with a seller's old rows."""
 
     database: Database
     store: Store
@@ -28,7 +28,7 @@ async def rows_of_key(old: Old, kind: Kind, key: int, most: int) -> list[dict[st
     """Return the newest rows of one key, such as a card, newest first."""
     holds = (OldRows.first_key <= key) & (OldRows.last_key >= key)
     found: list[dict[str, Any]] = []
-    # Files of one month share no key.
+    # No two files of the same month contain the same key.
     for file in await _files(old, kind, holds, OldRows.month.desc()):
         frame = await _frame(old.store, file, pl.col(kind.key) == key)
         found += frame.sort(kind.moment, descending=True).to_dicts() if frame.height else []

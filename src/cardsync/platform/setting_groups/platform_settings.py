@@ -35,8 +35,8 @@ def _address_or_none(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """Check the URL. The error does not quote it, because it holds a password and
-    libpq's message quotes parts of it.
+    """Check the URL. The error does not quote it, because it contains a password and libpq's
+    message quotes parts of it.
     """
     # Accept the forms that users of SQLAlchemy write.
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)
@@ -218,8 +218,9 @@ class Processes(BaseModel):
         return (self.public_url or f"http://{self.bind}").rstrip("/")
 
     def origin_for(self, host: str | None) -> str:
-        """Return the origin for a caller who reached the service as `host`: without PUBLIC_URL, the
-        address of all interfaces is useless to a caller.
+        """Return the origin for a caller who reached the service as `host`. This is `host` if the
+        service listens on all interfaces without PUBLIC_URL, because a caller cannot use the
+        address of all interfaces.
         """
         return (
             f"http://{host}"
@@ -234,11 +235,11 @@ class Processes(BaseModel):
 
     def is_own_name(self, host: str) -> bool:
         """Return whether a Host header names this service, also without PUBLIC_URL: loopback names
-        and the address on which it listens do.
+        and the address on which the service listens do.
 
-        The owner of any other name may point it at our address, and their page would then pass for
-        ours. A numeric address cannot be pointed elsewhere: if the service listens on all
-        interfaces, it is one of them.
+        Any other name may belong to a person who points it at our address, and whose page would
+        then pass for ours. A numeric address has no such owner: if the service listens on all
+        interfaces, all numeric addresses name it.
         """
         try:
             name = urlsplit(f"//{host}").hostname or ""

@@ -1,5 +1,5 @@
-"""Exports a process's traces and logs by OTLP while a block runs, if OTLP_URL is set. Otherwise
-nothing of OpenTelemetry is imported.
+"""Exports a process's traces and logs by OTLP while a block runs, if OTLP_URL is set. Otherwise no
+module of OpenTelemetry is imported.
 """
 
 from __future__ import annotations

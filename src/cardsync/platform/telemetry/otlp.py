@@ -58,8 +58,8 @@ _SEVERITIES: Final = {
 
 
 class _OneResource(Resource):
-    """The exporter computes the hash for each span; the library's hash would read all values each
-    time.
+    """A resource that is hashed by its identity, because the exporter needs the hash for each span,
+    and the library's hash reads all values each time.
     """
 
     def __hash__(self) -> int:
@@ -82,8 +82,8 @@ def address(url: str, signal: str) -> str:
 
 
 class _Span:
-    """A span that becomes one of OpenTelemetry's when it ends, because the spans of its tracer cost
-    three times as much.
+    """A span that is converted to a span of OpenTelemetry at its end, because the spans of
+    OpenTelemetry's tracer cost three times as much.
     """
 
     __slots__ = (
@@ -218,7 +218,7 @@ def logs_exported(url: str, process: str) -> Iterator[None]:
 
     def hand_over(event: MutableMapping[str, Any]) -> None:
         record = event.get("_record")
-        # Otherwise the exporters would export their own log lines.
+        # The exporters' own log lines are not exported, because each export would cause another.
         if record is None or not record.name.startswith("opentelemetry"):
             logger.emit(_record_of(event))
 

@@ -1,7 +1,8 @@
-"""Traces requests and jobs: it begins or joins a trace, whose parts are spans.
+"""Traces requests and jobs: begins or joins a trace, whose parts are spans.
 
-Nothing of OpenTelemetry is imported here. `otlp.py` sets the tracer if traces are exported. Spans
-hold ids, counts, routes and statements without their values: no name, address, key or price.
+This module imports nothing of OpenTelemetry; `otlp.py` sets the tracer if traces are exported.
+Spans contain ids, counts, routes and statements without their values: no name, address, key or
+price.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ def trace(
     always: bool = False,
     **attributes: Any,
 ) -> Iterator[Span | None]:
-    """Join the trace of `parent` (a traceparent) or the current one, or begin a trace. Unsampled
-    spans are left out: those with an unrecorded parent and, unless `always`, those beyond the
-    sampled share.
+    """Join the trace of `parent` (a traceparent) or the current one, or begin a trace. Nothing is
+    recorded if the parent is not recorded, or if a new trace is outside the sampled share and not
+    `always`.
     """
     tracer = TRACING.tracer
     if parent is None and is_traced():

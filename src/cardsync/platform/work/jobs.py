@@ -1,5 +1,5 @@
-"""Queues background work with Procrastinate in our own database. A job is only a nudge; the tables
-of accepted work are the truth.
+"""Queues background work with Procrastinate in the service's own database. A job only starts a
+worker; the tables of accepted work define what is to be done.
 
 `enqueue` defers on the session's own connection, so a job exists if and only if the transaction
 commits. `grep jobs.task` lists all tasks. A job that a killed worker left behind is never retried:
@@ -34,7 +34,8 @@ jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
 # The stream of a seller's uploads of order data (orders/ingest.py).
 ORDERS = "orders"
-# The stream of a seller's sales: due when the next one starts or ends (pricing/runs/sale_runs.py).
+# The stream of a seller's promotions, due when the next promotion starts or ends
+# (pricing/runs/sale_runs.py).
 SALES = "sales"
 # A seller's rows that may match a product after a catalog was loaded: cards
 # (imports/rematch_cards.py) and rows of collections (buying/collections/rematch_collections.py).
@@ -44,15 +45,15 @@ REMATCHED_COLLECTIONS = "rematched_collections"
 
 
 class WorkDue(Origin, Base):
-    """A global table: the sellers' streams that have accepted work, and since when. Each row is
-    written in the tenant's own transaction.
+    """A seller's stream with accepted work, and the time since when. The table is global; each row
+    is written in its tenant's own transaction.
 
-    It also records which upload, run, event or rollback was put back, how often, since when, and
-    until when it rests. The mark of a kept figure is itself the piece of work
+    A row also stores which upload, run, event or rollback was put back, how often, since when, and
+    until when it rests. The row of a kept figure is itself the piece of work
     (`platform/derived/kept_figures.py`), with its starts and failures.
     """
 
-    # The value of `put_back_id` if the mark is the piece.
+    # The value of `put_back_id` if the row is itself the piece of work.
     id: ClassVar[int] = 0
 
     __tablename__ = "work_due"
@@ -86,8 +87,8 @@ SENDING = "sending"
 
 
 def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
-    """Return the options that defer a task for a seller: at most one nudge of it waits. In the
-    queue SENDING at most one runs per seller, so that a seller takes no slots from others.
+    """Return the options that defer a task for a seller: at most one job of it waits. In the queue
+    SENDING at most one job per seller runs, so that a seller takes no slots from others.
     """
     turn = f"{task.name}:{seller_id}"
     return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}
@@ -106,17 +107,17 @@ _WAITING = text(
 
 
 async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
-    """Defer `task` inside this session's transaction, unless a turn of the seller is already
+    """Defer `task` inside this session's transaction, unless a job of the seller is already
     waiting.
 
-    One turn does one piece of work and queues the next behind all others, so that a seller who
+    One job does one piece of work and queues the next job behind all others, so that a seller who
     uploads fifty files does not delay other sellers by fifty.
     """
     nudge = nudging(task, seller_id)
     connection = await driver(session)
     deferrer = task.configure(connection=connection, **nudge)
-    # A waiting turn is locked until our commit, so that no worker takes it before its work is
-    # visible.
+    # A waiting job is locked until this transaction commits, so that no worker takes the job before
+    # its work is visible.
     while await session.scalar(_WAITING, {"turn": nudge["queueing_lock"]}) is None:
         try:
             async with connection.transaction():

@@ -1,4 +1,4 @@
-"""The table `upload`: accepted files, the truth about work that is not done yet."""
+"""The table `upload`: the accepted files and the state of their import."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Upload(Piece, Base):
             postgresql_where=text("state IN ('queued', 'processing')"),
         ),
     )
-    # inventory; or orders with kind orders, refunds, items or shipping
+    # `stream` is inventory, or orders with `kind` orders, refunds, items or shipping.
     stream: Mapped[str] = mapped_column(Text)
     kind: Mapped[str] = mapped_column(Text, server_default="inventory")
     state: Mapped[State] = mapped_column(Text, server_default="queued")

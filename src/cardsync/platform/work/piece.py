@@ -16,7 +16,7 @@ class LeaseLost(Exception):
 
 
 class CancelRequested(Exception):
-    """The seller cancelled; the worker stops at this slab boundary."""
+    """The seller cancelled; the worker stops before its next commit."""
 
 
 def request_id() -> str | None:
@@ -25,8 +25,8 @@ def request_id() -> str | None:
 
 
 class Origin:
-    """The request, or the work, that created a piece: logs and traces name it, whichever job does
-    the work.
+    """The request or the work that created a piece; logs and traces name it, whichever job does the
+    work.
     """
 
     request_id: Mapped[str | None] = mapped_column(Text, default=request_id)
@@ -43,6 +43,7 @@ class Piece(Origin):
 
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # Starts that no worker reverted (a killed one cannot), and failures of the work itself.
+    # `attempts` counts starts, except those that a worker has undone (a killed worker cannot).
+    # `failures` counts failures of the work itself.
     attempts: Mapped[int] = mapped_column(server_default="0")
     failures: Mapped[int] = mapped_column(server_default="0")

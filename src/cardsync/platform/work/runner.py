@@ -1,12 +1,12 @@
 """Runs the one worker loop: it takes a stream's oldest piece of work, and does it, puts it back or
 gives it up.
 
-A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
-the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an event or
-the mark of a kept figure. A `Stream` defines how each is found, held, worked and ended.
+A turn finds the oldest piece, takes its hold against other workers, counts the start, works, and
+leaves the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an
+event or the mark of a kept figure. A `Stream` defines how each is found, held, worked and ended.
 `platform/work/setbacks.py` decides how long a piece rests after a failure. The lease is not
-imported, because its package is above this one: a stream that needs it passes it as its `Holding`
-(`agents/seller_state/lease.py`).
+imported, because its package is above this one: a stream that needs the lease passes it as its
+`Holding` (`agents/seller_state/lease.py`).
 
 | what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
 |------------------------|---------------------|-----------|---------------|------------|-----------|
@@ -26,11 +26,11 @@ imported, because its package is above this one: a stream that needs it passes i
 | the sync               | uploads behind it   |           |               |            |           |
 | another took it over   | in all streams nothing more is written; the other one ends the piece       |
 
-Changes that were committed before always stay, and the stream continues with the next piece.
+Earlier commits always remain, and the stream continues with the next piece.
 
-A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. The same
-rules start it, put it back and give it up; it continues when the seller cancels a sync. A mark that
-is given up is removed: readers have the previous figures until the next mark.
+A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It is
+started, put back and given up by the same rules, and continues when the seller cancels a sync. A
+mark that is given up is removed: readers have the previous figures until the next mark.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ class Stream(Generic[P, H]):
 
 @dataclass(frozen=True)
 class _Taken(Generic[P, H]):
-    """A piece that this worker holds. `counted` is 1 if this start was added to the piece's
-    attempts.
+    """A piece whose hold this worker has taken. `counted` is 1 if this start was added to the
+    piece's attempts.
     """
 
     piece: P
@@ -222,7 +222,7 @@ async def _take_up(
     seller_id: int,
     counted: int,
 ) -> _Taken[P, H] | bool:
-    """Return the oldest piece with its hold; without one, the return value of the turn."""
+    """Return the oldest piece with its hold, or, without a hold, the return value of the turn."""
     async with work.database.tenant(seller_id) as session:
         due = await due_of(session, seller_id, stream.name)
         now = clock.now()
@@ -234,7 +234,8 @@ async def _take_up(
             hold = await stream.holding.take(session, piece, work.settings)
             if hold is None:
                 return False
-            # The piece is read again under the hold: the earlier holder may have ended it since.
+            # The piece is read again under the hold, because the earlier holder may have ended it
+            # in the meantime.
             piece = await stream.oldest(session, seller_id)
             if piece is None:
                 await stream.holding.release(session, hold)
@@ -293,7 +294,7 @@ async def _release(
     failures: int,
     back: PutBack | None = None,
 ) -> None:
-    """Leave the piece open for another try. If even that cannot be written, a lease expires by
+    """Release the piece for another attempt. If the database does not answer, a lease expires by
     itself.
     """
     piece = taken.piece

@@ -1,9 +1,8 @@
-"""Decides about failed work by the error, its earlier setbacks and the time: it is put back until a
-moment, tried again at once, or given up with a reason. Pure.
+"""Decides whether failed work is put back until a later time, tried again immediately, or given up
+with a reason. The decision depends on the error, earlier setbacks and the time. Pure.
 
-Work waits for an unavailable dependency, longer each time, because that is not the work's fault. It
-does not wait forever: work that was put back often enough for long enough is given up, and so is
-work that can never succeed.
+Work waits for an unavailable dependency, longer each time, because the work has no fault. Work that
+was put back often enough for long enough is given up, and so is work that can never succeed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from cardsync.platform.storage import ObjectMissing
 # Work that fails by itself is given up after this many failures.
 MAX_FAILURES = 3
 # Work that waits for a dependency is given up after both this many tries and this much time: a
-# machine that was off for days has not tried, and many tries within a minute prove little.
+# machine that was off for days has not tried, and many tries within a minute are too few.
 MAX_TIMES = 30
 MAX_AGE = timedelta(days=1)
 FIRST_PAUSE = timedelta(seconds=2)
@@ -50,8 +49,8 @@ _WHY = {
 }
 
 # SQLSTATE classes that report the server's state, not a fault of the statement: connection,
-# shutdown, resources, rollback, lock. A read-only server is one of them: another one is replacing
-# it.
+# shutdown, resources, rollback, lock. A read-only server (25006) is included, because another
+# server replaces it.
 _AWAY_CLASSES = ("08", "57", "53", "40", "55", "25006")
 _NO_ROOM_STATE = "53100"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
@@ -84,7 +83,7 @@ _AWAY = {
 
 @dataclass(frozen=True)
 class Tries:
-    """How often a piece of work was put back, and when first."""
+    """How often a piece of work was put back, and when for the first time."""
 
     times: int = 0
     since: datetime | None = None
@@ -158,7 +157,7 @@ def _of_system(error: OSError) -> Kind:
 
 
 def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> Setback:
-    """Judge a failure. `failures` are the earlier ones of the work itself."""
+    """Decide about a failure. `failures` is the number of earlier failures of the work itself."""
     kind = kind_of(error)
     if kind is Kind.MISSING:
         return GiveUp(kind, _WHY[kind])
@@ -175,7 +174,7 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
 
 def pause(times: int) -> timedelta:
     """Return the pause after the given number of failures in a row."""
-    # The exponent is capped before it multiplies: 2^99 seconds exceeds a timedelta.
+    # The exponent is capped before it multiplies, because 2^99 seconds exceed a timedelta.
     doubled: timedelta = FIRST_PAUSE * 2 ** min(times - 1, 20)
     return min(doubled, LONGEST_PAUSE)
 

@@ -1,5 +1,5 @@
-"""The shared parts of the streams of accepted work: where uploads' bytes are and which upload is
-next; each stream's mark for the sweep, and what happens to its oldest piece of work when that fails
+"""The shared parts of the streams of accepted work: the keys of accepted bytes, the next upload,
+each stream's mark for the sweep, and the decision about a failed piece of work
 (`platform/work/setbacks.py`).
 """
 
@@ -54,7 +54,7 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
 
 
 async def hold_still(session: AsyncSession, seller_id: int, stream: str) -> None:
-    """Wait for the upload that is being applied, and keep others from beginning until this
+    """Wait for the upload that is being applied, and prevent others from beginning until this
     transaction ends.
 
     The caller has locked the seller's state row, so no upload is accepted in the meantime.
@@ -75,8 +75,8 @@ def begin_upload(upload: Upload, now: datetime) -> None:
 
 @dataclass(frozen=True)
 class Due:
-    """A stream's mark. A turn reads it before it looks for work, so that `forget` removes no newer
-    one.
+    """A stream's mark. A turn reads the mark before it looks for work, so that `forget` never
+    removes a newer mark.
     """
 
     at: datetime
@@ -89,8 +89,8 @@ class Due:
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Return whether the piece was put back and must still wait; a nudge may arrive earlier. A
-        pause longer than the longest was written by a wrong clock, and does not count.
+        """Return whether the piece was put back and must still wait; a job may run earlier. A pause
+        longer than `LONGEST_PAUSE` was stored by a host with a wrong clock, and is ignored.
         """
         until = self.rests_until
         if self.put_back_id != work_id or until is None:
@@ -173,7 +173,7 @@ async def hold_mark(session: AsyncSession, seller_id: int, stream: str) -> datet
 async def leave_mark(
     session: AsyncSession, seller_id: int, stream: str, until: datetime | None
 ) -> None:
-    """Set a held mark to the time of the next work, or remove it if no work is left."""
+    """Set a locked mark to the time of the next work, or remove it if no work is left."""
     own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
     if until is None:
         await session.execute(delete(WorkDue).where(own))
@@ -230,7 +230,7 @@ async def rest(
     back: PutBack,
 ) -> None:
     """Store how long a piece rests, in the transaction in which the caller puts it back. The sweep
-    then returns to it.
+    starts the piece again after that.
     """
     await session.execute(
         text("""
