@@ -12,13 +12,13 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import BigInteger, Identity, Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 # The actor of commands on the command line.
 OPERATOR = "operator"
@@ -95,14 +95,14 @@ class Activity(Base):
     __table_args__ = (Index("ix_activity_recent", "seller_id", text("created_at DESC")),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    actor: Mapped[str] = mapped_column(Text)
-    action: Mapped[str] = mapped_column(Text)
-    risk: Mapped[str] = mapped_column(Text, server_default="low")
-    outcome: Mapped[str] = mapped_column(Text, server_default="applied")
-    summary: Mapped[str] = mapped_column(Text)
+    actor: Mapped[str]
+    action: Mapped[str]
+    risk: Mapped[str] = mapped_column(server_default="low")
+    outcome: Mapped[str] = mapped_column(server_default="applied")
+    summary: Mapped[str]
     before: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     after: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     undo: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     undone_by: Mapped[int | None] = mapped_column(BigInteger)
-    request_id: Mapped[str | None] = mapped_column(Text, default=REQUEST_ID.get)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    request_id: Mapped[str | None] = mapped_column(default=REQUEST_ID.get)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)

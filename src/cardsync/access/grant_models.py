@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import own_member
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 
 class OAuthClient(Base):
@@ -34,15 +34,15 @@ class OAuthClient(Base):
     """
 
     __tablename__ = "oauth_client"
-    client_id: Mapped[str] = mapped_column(Text, primary_key=True)
-    known_by: Mapped[str] = mapped_column(Text)
-    name: Mapped[str] = mapped_column(Text)
-    host: Mapped[str | None] = mapped_column(Text)
+    client_id: Mapped[str] = mapped_column(primary_key=True)
+    known_by: Mapped[str]
+    name: Mapped[str]
+    host: Mapped[str | None]
     redirect_uris: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    fetched_at: Mapped[datetime | None] = mapped_column(Moment)
-    first_used_at: Mapped[datetime | None] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment, index=True)
+    created_at: Mapped[datetime]
+    fetched_at: Mapped[datetime | None]
+    first_used_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class OAuthCode(Base):
@@ -59,14 +59,14 @@ class OAuthCode(Base):
         index=True,
     )
     member_id: Mapped[int] = mapped_column(BigInteger)
-    client_id: Mapped[str] = mapped_column(Text)
-    redirect_uri: Mapped[str] = mapped_column(Text)
-    code_challenge: Mapped[str] = mapped_column(Text)
-    audience: Mapped[str] = mapped_column(Text)
+    client_id: Mapped[str]
+    redirect_uri: Mapped[str]
+    code_challenge: Mapped[str]
+    audience: Mapped[str]
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     buyer_data: Mapped[bool]
-    expires_at: Mapped[datetime] = mapped_column(Moment, index=True)
-    used_at: Mapped[datetime | None] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    used_at: Mapped[datetime | None]
     grant_id: Mapped[int | None] = mapped_column(BigInteger)
 
 
@@ -81,16 +81,16 @@ class OAuthGrant(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     # None after the member left.
     member_id: Mapped[int | None] = mapped_column(BigInteger)
-    client_id: Mapped[str] = mapped_column(Text)
+    client_id: Mapped[str]
     # The client's name and host at the time of the consent.
-    name: Mapped[str] = mapped_column(Text)
-    host: Mapped[str | None] = mapped_column(Text)
-    audience: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
+    host: Mapped[str | None]
+    audience: Mapped[str]
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     buyer_data: Mapped[bool]
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    last_used_at: Mapped[datetime | None] = mapped_column(Moment)
-    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
 
 
 class RefreshToken(Base):
@@ -114,5 +114,5 @@ class RefreshToken(Base):
         index=True,
     )
     grant_id: Mapped[int] = mapped_column(BigInteger)
-    expires_at: Mapped[datetime] = mapped_column(Moment, index=True)
-    used_at: Mapped[datetime | None] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    used_at: Mapped[datetime | None]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary, Text
+from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import own_member
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 
 
 class MemberSession(Base):
@@ -33,10 +33,10 @@ class MemberSession(Base):
     )
     member_id: Mapped[int] = mapped_column(BigInteger, index=True)
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    last_seen_at: Mapped[datetime] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
-    browser: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    browser: Mapped[str | None]
 
 
 class Invitation(Base):
@@ -53,8 +53,8 @@ class Invitation(Base):
         index=True,
     )
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
 
 
 class Passkey(Base):
@@ -69,12 +69,12 @@ class Passkey(Base):
         index=True,
     )
     member_id: Mapped[int] = mapped_column(BigInteger, index=True)
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
     credential_id: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
     sign_count: Mapped[int] = mapped_column(BigInteger)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    last_used_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
 
 
 class PasskeyChallenge(Base):
@@ -86,7 +86,7 @@ class PasskeyChallenge(Base):
         BigInteger,
         ForeignKey("member.id", ondelete="CASCADE"),
     )
-    expires_at: Mapped[datetime] = mapped_column(Moment)
+    expires_at: Mapped[datetime]
 
 
 class InstallationOperator(Base):
@@ -99,7 +99,7 @@ class InstallationOperator(Base):
         primary_key=True,
         autoincrement=False,
     )
-    added_at: Mapped[datetime] = mapped_column(Moment)
+    added_at: Mapped[datetime]
 
 
 class IdentitySeal(Base):
@@ -109,7 +109,7 @@ class IdentitySeal(Base):
 
     __tablename__ = "identity_seal"
     seal: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
-    added_at: Mapped[datetime] = mapped_column(Moment)
+    added_at: Mapped[datetime]
 
 
 class AccountDeletion(Base):
@@ -124,6 +124,6 @@ class AccountDeletion(Base):
         primary_key=True,
         autoincrement=False,
     )
-    asked_at: Mapped[datetime] = mapped_column(Moment)
-    due_at: Mapped[datetime] = mapped_column(Moment)
-    begun_at: Mapped[datetime | None] = mapped_column(Moment)
+    asked_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    begun_at: Mapped[datetime | None]

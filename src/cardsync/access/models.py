@@ -17,7 +17,6 @@ from sqlalchemy import (
     Identity,
     Index,
     LargeBinary,
-    Numeric,
     Text,
     text,
 )
@@ -25,7 +24,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.declared_settings import SettingsOfAccount, settings_of
 from cardsync.access.entitlements import Entitlements, entitlements
-from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
 
 
 def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
@@ -38,9 +37,9 @@ def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
 class Seller(Base):
     __tablename__ = "seller"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
-    email: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    name: Mapped[str]
+    email: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class Member(Base):
@@ -61,11 +60,11 @@ class Member(Base):
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    email: Mapped[str] = mapped_column(Text)
-    name: Mapped[str] = mapped_column(Text)
-    role: Mapped[str] = mapped_column(Text)
-    password_hash: Mapped[str | None] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    email: Mapped[str]
+    name: Mapped[str]
+    role: Mapped[str]
+    password_hash: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class ApiKey(Base):
@@ -82,11 +81,11 @@ class ApiKey(Base):
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
-    ends_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    revoked_at: Mapped[datetime | None]
+    ends_at: Mapped[datetime | None]
     replaces: Mapped[int | None] = mapped_column(BigInteger)
     own_script: Mapped[bool] = mapped_column(server_default=FALSE)
 
@@ -115,17 +114,17 @@ class AccessToken(Base):
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     grant_id: Mapped[int | None] = mapped_column(BigInteger)
     member_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
-    audience: Mapped[str | None] = mapped_column(Text)
+    audience: Mapped[str | None]
     buyer_data: Mapped[bool] = mapped_column(server_default=TRUE)
-    last_used_at: Mapped[datetime | None] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    expires_at: Mapped[datetime | None] = mapped_column(Moment)
-    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+    last_used_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
 
 
 class Account(SettingsOfAccount, Base):
@@ -139,25 +138,25 @@ class Account(SettingsOfAccount, Base):
     disabled_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     credit_balance: Mapped[int] = mapped_column(server_default="0")
     # When each switch of the network was turned on.
-    network_consented_at: Mapped[datetime | None] = mapped_column(Moment)
-    network_published_at: Mapped[datetime | None] = mapped_column(Moment)
-    direct_minimum: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.40")
+    network_consented_at: Mapped[datetime | None]
+    network_published_at: Mapped[datetime | None]
+    direct_minimum: Mapped[Decimal] = mapped_column(server_default="0.40")
     default_rule_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
-    minimum_move: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.01")
+    minimum_move: Mapped[Decimal] = mapped_column(server_default="0.01")
     # Every cap lets a price move by at least this amount (prices/engine/steps.py).
-    minimum_cap_step: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.05")
+    minimum_cap_step: Mapped[Decimal] = mapped_column(server_default="0.05")
     max_age_hours: Mapped[int] = mapped_column(server_default="168")
-    fee_level: Mapped[str] = mapped_column(Text, server_default="1-4")
-    hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
-    shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
+    fee_level: Mapped[str] = mapped_column(server_default="1-4")
+    hard_floor: Mapped[Decimal | None]
+    repricing_scope: Mapped[str] = mapped_column(server_default="all_games")
+    shipping_adder: Mapped[Decimal | None]
     # Larger price moves wait for the seller's approval (pricing/decisions).
     review_up_bp: Mapped[int | None]
     review_down_bp: Mapped[int | None]
     review_first_price: Mapped[bool] = mapped_column(server_default=FALSE)
     # The value is review or automatic (recommendations/generate.py).
-    recommendations: Mapped[str] = mapped_column(Text, server_default="review")
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    recommendations: Mapped[str] = mapped_column(server_default="review")
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
     def entitlements(self, now: datetime) -> Entitlements:
         return entitlements(self, now)

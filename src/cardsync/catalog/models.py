@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, SmallInteger, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, SmallInteger, text
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
 
 
 class Product(Base):
@@ -51,34 +51,34 @@ class Product(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     # The hash covers every identifying text; a second load of the same catalog finds its rows by
     # it.
-    identity: Mapped[str] = mapped_column(Text)
-    game: Mapped[str] = mapped_column(Text)
-    set_name: Mapped[str] = mapped_column(Text)
-    set_code: Mapped[str | None] = mapped_column(Text)
-    product_name: Mapped[str] = mapped_column(Text)
-    number: Mapped[str | None] = mapped_column(Text)
-    rarity: Mapped[str | None] = mapped_column(Text)
-    finish: Mapped[str | None] = mapped_column(Text)
-    language: Mapped[str] = mapped_column(Text)
+    identity: Mapped[str]
+    game: Mapped[str]
+    set_name: Mapped[str]
+    set_code: Mapped[str | None]
+    product_name: Mapped[str]
+    number: Mapped[str | None]
+    rarity: Mapped[str | None]
+    finish: Mapped[str | None]
+    language: Mapped[str]
     marketplace_product_id: Mapped[int | None] = mapped_column(BigInteger)
     # The picture's address in the catalog.
-    picture_url: Mapped[str | None] = mapped_column(Text)
+    picture_url: Mapped[str | None]
     provisional: Mapped[bool] = mapped_column(server_default=FALSE)
     adopted_by: Mapped[int | None] = mapped_column(BigInteger)
-    set_key: Mapped[str | None] = mapped_column(Text)
-    set_code_key: Mapped[str | None] = mapped_column(Text)
-    name_key: Mapped[str | None] = mapped_column(Text)
-    back_key: Mapped[str | None] = mapped_column(Text)
-    variant_key: Mapped[str | None] = mapped_column(Text)
-    number_key: Mapped[str | None] = mapped_column(Text)
-    number_total: Mapped[str | None] = mapped_column(Text)
-    finish_key: Mapped[str | None] = mapped_column(Text)
-    language_key: Mapped[str | None] = mapped_column(Text)
+    set_key: Mapped[str | None]
+    set_code_key: Mapped[str | None]
+    name_key: Mapped[str | None]
+    back_key: Mapped[str | None]
+    variant_key: Mapped[str | None]
+    number_key: Mapped[str | None]
+    number_total: Mapped[str | None]
+    finish_key: Mapped[str | None]
+    language_key: Mapped[str | None]
     sealed: Mapped[bool] = mapped_column(server_default=FALSE)
     # The catalog that named the product first, and since when that catalog no longer names it.
-    source: Mapped[str | None] = mapped_column(Text)
-    vanished_at: Mapped[datetime | None] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    source: Mapped[str | None]
+    vanished_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class ProductElsewhere(Base):
@@ -87,8 +87,8 @@ class ProductElsewhere(Base):
     """
 
     __tablename__ = "product_elsewhere"
-    kind: Mapped[str] = mapped_column(Text, primary_key=True)
-    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
@@ -97,8 +97,8 @@ class CatalogName(Base):
 
     __tablename__ = "catalog_name"
     __table_args__ = (Index("ix_catalog_name_words", "words", postgresql_using="gin"),)
-    game: Mapped[str] = mapped_column(Text, primary_key=True)
-    name_key: Mapped[str] = mapped_column(Text, primary_key=True)
+    game: Mapped[str] = mapped_column(primary_key=True)
+    name_key: Mapped[str] = mapped_column(primary_key=True)
     own: Mapped[str] = mapped_column(TSVECTOR)
     words: Mapped[str] = mapped_column(TSVECTOR)
     printings: Mapped[int] = mapped_column(server_default=text("0"))
@@ -107,35 +107,35 @@ class CatalogName(Base):
 
 class CatalogSet(Base):
     __tablename__ = "catalog_set"
-    game: Mapped[str] = mapped_column(Text, primary_key=True)
-    set_name: Mapped[str] = mapped_column(Text, primary_key=True)
-    words: Mapped[str] = mapped_column(Text)
+    game: Mapped[str] = mapped_column(primary_key=True)
+    set_name: Mapped[str] = mapped_column(primary_key=True)
+    words: Mapped[str]
 
 
 class CatalogWord(Base):
     __tablename__ = "catalog_word"
-    word: Mapped[str] = mapped_column(Text, primary_key=True)
+    word: Mapped[str] = mapped_column(primary_key=True)
 
 
 class CatalogTypo(Base):
     """A word with letters removed (`typos.py`), by which its typos are found."""
 
     __tablename__ = "catalog_typo"
-    deleted: Mapped[str] = mapped_column(Text, primary_key=True)
-    word: Mapped[str] = mapped_column(Text, primary_key=True)
+    deleted: Mapped[str] = mapped_column(primary_key=True)
+    word: Mapped[str] = mapped_column(primary_key=True)
 
 
 class CatalogImport(Base):
     __tablename__ = "catalog_import"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    source: Mapped[str] = mapped_column(Text)
+    source: Mapped[str]
     rows: Mapped[int]
     added: Mapped[int]
     adopted: Mapped[int]
     changed: Mapped[int] = mapped_column(server_default=text("0"))
     vanished: Mapped[int] = mapped_column(server_default=text("0"))
     skipped: Mapped[int] = mapped_column(server_default=text("0"))
-    finished_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    finished_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class CatalogInstall(Base):
@@ -147,29 +147,29 @@ class CatalogInstall(Base):
     """
 
     __tablename__ = "catalog_install"
-    game: Mapped[str] = mapped_column(Text, primary_key=True)
-    source: Mapped[str] = mapped_column(Text, primary_key=True)
-    asked_at: Mapped[datetime | None] = mapped_column(Moment)
-    holder: Mapped[str | None] = mapped_column(Text)
-    held_until: Mapped[datetime | None] = mapped_column(Moment)
-    step: Mapped[str] = mapped_column(Text, server_default="")
+    game: Mapped[str] = mapped_column(primary_key=True)
+    source: Mapped[str] = mapped_column(primary_key=True)
+    asked_at: Mapped[datetime | None]
+    holder: Mapped[str | None]
+    held_until: Mapped[datetime | None]
+    step: Mapped[str] = mapped_column(server_default="")
     done: Mapped[int] = mapped_column(BigInteger, server_default="0")
     total: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    installed_at: Mapped[datetime | None] = mapped_column(Moment)
-    checked_at: Mapped[datetime | None] = mapped_column(Moment)
-    digest: Mapped[str | None] = mapped_column(Text)
+    installed_at: Mapped[datetime | None]
+    checked_at: Mapped[datetime | None]
+    digest: Mapped[str | None]
     rows: Mapped[int] = mapped_column(BigInteger, server_default="0")
     skipped: Mapped[int] = mapped_column(BigInteger, server_default="0")
     bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    failed_at: Mapped[datetime | None] = mapped_column(Moment)
-    failure: Mapped[str | None] = mapped_column(Text)
+    failed_at: Mapped[datetime | None]
+    failure: Mapped[str | None]
     failures: Mapped[int] = mapped_column(server_default="0")
-    next_at: Mapped[datetime | None] = mapped_column(Moment)
+    next_at: Mapped[datetime | None]
     # A request for the previous version.
     back: Mapped[bool] = mapped_column(server_default=FALSE)
     # The hash of the version in use, and the key of its stored object.
-    content: Mapped[str | None] = mapped_column(Text)
-    kept: Mapped[str | None] = mapped_column(Text)
+    content: Mapped[str | None]
+    kept: Mapped[str | None]
     # The previous version, and the one that a person went back from (`install_state.Version`).
     earlier: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     refused: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
@@ -183,5 +183,5 @@ class CatalogUpdates(Base):
     __tablename__ = "catalog_updates"
     __table_args__ = (CheckConstraint("id = 1", name="id"),)
     id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, server_default="1")
-    night_zone: Mapped[str | None] = mapped_column(Text)
+    night_zone: Mapped[str | None]
     tells: Mapped[bool] = mapped_column(server_default=TRUE)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, delete, select
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -35,7 +35,7 @@ from cardsync.imports.errors import (
 )
 from cardsync.imports.limits import PRESIGNED_COMPRESSED_BYTES
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, spool_body
@@ -55,9 +55,9 @@ class RequestedUpload(Base):
     __table_args__ = (Index("uq_upload_request_key", "seller_id", "key", unique=True),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    key: Mapped[str] = mapped_column(Text)
-    product_line: Mapped[str] = mapped_column(Text)
-    requested_at: Mapped[datetime] = mapped_column(Moment)
+    key: Mapped[str]
+    product_line: Mapped[str]
+    requested_at: Mapped[datetime]
 
 
 class LineSnapshot(Base):
@@ -68,9 +68,9 @@ class LineSnapshot(Base):
         ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    product_line: Mapped[str] = mapped_column(Text, primary_key=True)
+    product_line: Mapped[str] = mapped_column(primary_key=True)
     upload_id: Mapped[int] = mapped_column(BigInteger)
-    observed_at: Mapped[datetime] = mapped_column(Moment)
+    observed_at: Mapped[datetime]
 
 
 OBJECT_KEY = re.compile(

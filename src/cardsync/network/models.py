@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from sqlalchemy import BigInteger, Index, Integer, LargeBinary, Text, text
+from sqlalchemy import BigInteger, Index, Integer, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base, Moment, Money
+from cardsync.platform.database.columns import FALSE, Base
 
 
 class NetworkSeller(Base):
@@ -24,11 +24,11 @@ class NetworkSeller(Base):
     exposed: Mapped[bool] = mapped_column(server_default=FALSE)
     suspended: Mapped[bool] = mapped_column(server_default=FALSE)
     # Null means a plan without an end; an unpaid plan has the time at which that was recorded.
-    paid_until: Mapped[datetime | None] = mapped_column(Moment)
-    store_name: Mapped[str | None] = mapped_column(Text)
-    listing_url_template: Mapped[str | None] = mapped_column(Text)
-    postage_steps: Mapped[str | None] = mapped_column(Text)
-    refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
+    paid_until: Mapped[datetime | None]
+    store_name: Mapped[str | None]
+    listing_url_template: Mapped[str | None]
+    postage_steps: Mapped[str | None]
+    refreshed_at: Mapped[datetime | None]
     # Both count only offers that have a price.
     printings: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     copies: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
@@ -42,8 +42,8 @@ class NetworkOffer(Base):
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     # The code of the condition, empty if the label could not be read.
-    condition: Mapped[str] = mapped_column(Text, primary_key=True)
-    price: Mapped[Decimal | None] = mapped_column(Money)
+    condition: Mapped[str] = mapped_column(primary_key=True)
+    price: Mapped[Decimal | None]
     quantity: Mapped[int] = mapped_column(Integer)
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, TRUE, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, TRUE, Base
 from cardsync.platform.work.piece import Piece
 from cardsync.prices.engine.rules import RuleState
 
@@ -49,15 +49,15 @@ class PricingRule(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     state: Mapped[RuleState] = mapped_column(Text, server_default="draft")
-    preset: Mapped[str | None] = mapped_column(Text)
-    query: Mapped[str] = mapped_column(Text, server_default="")
+    preset: Mapped[str | None]
+    query: Mapped[str] = mapped_column(server_default="")
     settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class RuleTest(Base):
@@ -66,11 +66,11 @@ class RuleTest(Base):
     __tablename__ = "rule_test"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
-    search: Mapped[str] = mapped_column(Text, server_default="")
-    expectation: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    name: Mapped[str]
+    search: Mapped[str] = mapped_column(server_default="")
+    expectation: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class AutomatedMove(Base):
@@ -82,8 +82,8 @@ class AutomatedMove(Base):
     __tablename__ = "automated_move"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    began_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
-    source: Mapped[str] = mapped_column(Text, primary_key=True, server_default="")
+    began_at: Mapped[datetime] = mapped_column(primary_key=True)
+    source: Mapped[str] = mapped_column(primary_key=True, server_default="")
     today_moved: Mapped[int] = mapped_column(BigInteger)
     worst_moved: Mapped[int] = mapped_column(BigInteger)
 
@@ -94,19 +94,19 @@ class PricingSale(Base):
     __tablename__ = "pricing_sale"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
-    query: Mapped[str] = mapped_column(Text, server_default="")
+    query: Mapped[str] = mapped_column(server_default="")
     adjust_bp: Mapped[int] = mapped_column(Integer)
-    starts_at: Mapped[datetime] = mapped_column(Moment)
-    ends_at: Mapped[datetime] = mapped_column(Moment)
-    floor: Mapped[Decimal | None] = mapped_column(Money)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    floor: Mapped[Decimal | None]
     floor_cost_bp: Mapped[int | None] = mapped_column(Integer)
     # True or null, never false, as in the undo values of older Activity entries.
     keep_never_lower: Mapped[bool | None]
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class PromotionCard(Base):
@@ -129,8 +129,8 @@ class PromotionCard(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     sale_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    since: Mapped[datetime] = mapped_column(Moment, primary_key=True)
-    until: Mapped[datetime | None] = mapped_column(Moment)
+    since: Mapped[datetime] = mapped_column(primary_key=True)
+    until: Mapped[datetime | None]
 
 
 class PriceDecision(Base):
@@ -167,11 +167,11 @@ class PriceDecision(Base):
     part: Mapped[int] = mapped_column(
         Integer, primary_key=True, autoincrement=False, server_default="0"
     )
-    price: Mapped[Decimal | None] = mapped_column(Money)
-    asked: Mapped[Decimal | None] = mapped_column(Money)
-    since: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    until: Mapped[datetime | None] = mapped_column(Moment)
-    decided_by: Mapped[str | None] = mapped_column(Text)
+    price: Mapped[Decimal | None]
+    asked: Mapped[Decimal | None]
+    since: Mapped[datetime] = mapped_column(server_default=NOW)
+    until: Mapped[datetime | None]
+    decided_by: Mapped[str | None]
 
 
 class GateHold(Base):
@@ -182,7 +182,7 @@ class GateHold(Base):
     __tablename__ = "gate_hold"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    verdict: Mapped[str] = mapped_column(Text)
+    verdict: Mapped[str]
 
 
 class PriceRun(Piece, Base):
@@ -201,8 +201,8 @@ class PriceRun(Piece, Base):
     trigger: Mapped[RunTrigger] = mapped_column(Text)
     upload_id: Mapped[int | None] = mapped_column(BigInteger)
     state: Mapped[RunState] = mapped_column(Text, server_default="running")
-    started_at: Mapped[datetime] = mapped_column(Moment)
-    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    started_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
     summary: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
 
 
@@ -212,8 +212,8 @@ class PriceChange(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    old_price: Mapped[Decimal | None] = mapped_column(Money)
-    new_price: Mapped[Decimal] = mapped_column(Money)
+    old_price: Mapped[Decimal | None]
+    new_price: Mapped[Decimal]
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
 
 
@@ -240,11 +240,11 @@ class PriceRollback(Piece, Base):
     # SHA-256 of each file that was served for the rollback.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    requested_at: Mapped[datetime] = mapped_column(Moment)
-    ready_at: Mapped[datetime | None] = mapped_column(Moment)
-    served_at: Mapped[datetime | None] = mapped_column(Moment)
-    finished_at: Mapped[datetime | None] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
+    requested_at: Mapped[datetime]
+    ready_at: Mapped[datetime | None]
+    served_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime]
 
 
 class PriceRollbackCard(Base):
@@ -256,9 +256,9 @@ class PriceRollbackCard(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     rollback_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    price: Mapped[Decimal] = mapped_column(Money)
-    current_price: Mapped[Decimal | None] = mapped_column(Money)
-    target_price: Mapped[Decimal | None] = mapped_column(Money)
+    price: Mapped[Decimal]
+    current_price: Mapped[Decimal | None]
+    target_price: Mapped[Decimal | None]
 
 
 class RepricingEvent(Piece, Base):
@@ -282,16 +282,16 @@ class RepricingEvent(Piece, Base):
             postgresql_where=text("sync_cycle_id IS NOT NULL"),
         ),
     )
-    key: Mapped[str] = mapped_column(Text)
+    key: Mapped[str]
     # imported or failed
-    outcome: Mapped[str] = mapped_column(Text)
-    sync_cycle_id: Mapped[str | None] = mapped_column(Text)
-    file_sha256: Mapped[str | None] = mapped_column(Text)
+    outcome: Mapped[str]
+    sync_cycle_id: Mapped[str | None]
+    file_sha256: Mapped[str | None]
     rollback_id: Mapped[int | None] = mapped_column(BigInteger)
     row_count: Mapped[int] = mapped_column(Integer)
     # The imported prices, packed by `rollback/packed_rows.py`.
     rows: Mapped[bytes | None] = mapped_column(LargeBinary)
-    step: Mapped[str | None] = mapped_column(Text)
+    step: Mapped[str | None]
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     # `rejected` lists the cards that the marketplace refused, with reasons; `paused`, the cards
     # that the agent omits from later files.
@@ -300,6 +300,6 @@ class RepricingEvent(Piece, Base):
     moved: Mapped[int] = mapped_column(server_default="0")
     # The effect of the imported prices, summed up by `rollback/brought.py`.
     brought: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    imported_at: Mapped[datetime] = mapped_column(Moment)
-    recorded_at: Mapped[datetime] = mapped_column(Moment)
-    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+    imported_at: Mapped[datetime]
+    recorded_at: Mapped[datetime]
+    settled_at: Mapped[datetime | None]

@@ -17,14 +17,14 @@ from datetime import datetime
 from itertools import islice
 
 import structlog
-from sqlalchemy import CursorResult, Text, text
+from sqlalchemy import CursorResult, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.rate_limits.bucket import Bucket, Verdict
 from cardsync.access.rate_limits.groups import Group
 from cardsync.platform import clock
 from cardsync.platform.concurrency import every
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.session import Database
 from cardsync.platform.limits import Limit
 
@@ -37,8 +37,8 @@ class RateLimit(Base):
 
     __tablename__ = "rate_limit"
     __table_args__ = {"prefixes": ["UNLOGGED"]}  # noqa: RUF012
-    bucket: Mapped[str] = mapped_column(Text, primary_key=True)
-    tat: Mapped[datetime] = mapped_column(Moment)
+    bucket: Mapped[str] = mapped_column(primary_key=True)
+    tat: Mapped[datetime]
 
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from sqlalchemy import ARRAY, BigInteger, Identity, Index, LargeBinary, SmallInt
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
 
@@ -30,7 +30,7 @@ class AgentTask(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    kind: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str]
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     status: Mapped[Status] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
@@ -40,14 +40,14 @@ class AgentTask(Base):
     # status that its agent reported. A repeated report gets the same answer.
     token_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
-    ended_as: Mapped[str | None] = mapped_column(Text)
-    claimed_at: Mapped[datetime | None] = mapped_column(Moment)
-    claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
+    ended_as: Mapped[str | None]
+    claimed_at: Mapped[datetime | None]
+    claim_expires_at: Mapped[datetime | None]
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     # A price push stores the SHA-256 of the files served for it, and the cycles that import its
     # prices.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    finished_at: Mapped[datetime | None]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Text, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Identity, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 
 class Release(Base):
@@ -25,26 +25,26 @@ class Release(Base):
         CheckConstraint("percentage BETWEEN 0 AND 100", name="percentage"),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    product: Mapped[str] = mapped_column(Text)
-    version: Mapped[str] = mapped_column(Text)
-    platform: Mapped[str] = mapped_column(Text)
-    channel: Mapped[str] = mapped_column(Text, server_default="stable")
+    product: Mapped[str]
+    version: Mapped[str]
+    platform: Mapped[str]
+    channel: Mapped[str] = mapped_column(server_default="stable")
     percentage: Mapped[int] = mapped_column(server_default="100")
-    min_from: Mapped[str | None] = mapped_column(Text)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
-    storage_key: Mapped[str] = mapped_column(Text)
+    min_from: Mapped[str | None]
+    expires_at: Mapped[datetime]
+    storage_key: Mapped[str]
     size: Mapped[int] = mapped_column(BigInteger)
-    sha256: Mapped[str] = mapped_column(Text)
-    signature: Mapped[str] = mapped_column(Text)
-    record: Mapped[str] = mapped_column(Text)
-    record_signature: Mapped[str] = mapped_column(Text)
-    published_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    sha256: Mapped[str]
+    signature: Mapped[str]
+    record: Mapped[str]
+    record_signature: Mapped[str]
+    published_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class ReleaseKill(Base):
     """A killed version: installations that run it must update before they continue."""
 
     __tablename__ = "release_kill"
-    product: Mapped[str] = mapped_column(Text, primary_key=True)
-    version: Mapped[str] = mapped_column(Text, primary_key=True)
-    killed_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    product: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[str] = mapped_column(primary_key=True)
+    killed_at: Mapped[datetime] = mapped_column(server_default=NOW)

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 State = Literal["proposed", "verified", "disabled"]
 
@@ -44,18 +44,18 @@ class WorkflowCorrection(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     lookup: Mapped[bytes] = mapped_column(LargeBinary)
-    workflow: Mapped[str] = mapped_column(Text)
-    step_name: Mapped[str] = mapped_column(Text)
-    old_selector: Mapped[str] = mapped_column(Text)
-    selector: Mapped[str] = mapped_column(Text)
+    workflow: Mapped[str]
+    step_name: Mapped[str]
+    old_selector: Mapped[str]
+    selector: Mapped[str]
     confidence: Mapped[float] = mapped_column(Double)
     state: Mapped[State] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(server_default="0")
-    last_error: Mapped[str | None] = mapped_column(Text)
+    last_error: Mapped[str | None]
     seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    verified_at: Mapped[datetime | None] = mapped_column(Moment)
-    disabled_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    verified_at: Mapped[datetime | None]
+    disabled_at: Mapped[datetime | None]
 
 
 class WorkflowHeal(Base):
@@ -71,18 +71,18 @@ class WorkflowHeal(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    workflow: Mapped[str] = mapped_column(Text)
-    step_name: Mapped[str] = mapped_column(Text)
-    selector: Mapped[str] = mapped_column(Text)
-    page_url: Mapped[str] = mapped_column(Text)
+    workflow: Mapped[str]
+    step_name: Mapped[str]
+    selector: Mapped[str]
+    page_url: Mapped[str]
     snippet_bytes: Mapped[int]
-    outcome: Mapped[str] = mapped_column(Text)
-    reason: Mapped[str | None] = mapped_column(Text)
+    outcome: Mapped[str]
+    reason: Mapped[str | None]
     margin: Mapped[float | None] = mapped_column(Double)
     correction_id: Mapped[int | None] = mapped_column(BigInteger)
-    screenshot_key: Mapped[str | None] = mapped_column(Text)
+    screenshot_key: Mapped[str | None]
     screenshot_bytes: Mapped[int | None]
-    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    received_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class SharedRepair(Base):
@@ -96,10 +96,10 @@ class SharedRepair(Base):
     )
     digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     lookup: Mapped[bytes] = mapped_column(LargeBinary)
-    selector: Mapped[str | None] = mapped_column(Text)
+    selector: Mapped[str | None]
     confidence: Mapped[float | None] = mapped_column(Double)
-    shared_at: Mapped[datetime | None] = mapped_column(Moment)
-    disabled_at: Mapped[datetime | None] = mapped_column(Moment)
+    shared_at: Mapped[datetime | None]
+    disabled_at: Mapped[datetime | None]
 
 
 class SharedRepairVote(Base):
@@ -113,5 +113,5 @@ class SharedRepairVote(Base):
         autoincrement=False,
         index=True,
     )
-    verified_at: Mapped[datetime | None] = mapped_column(Moment)
-    failed_at: Mapped[datetime | None] = mapped_column(Moment)
+    verified_at: Mapped[datetime | None]
+    failed_at: Mapped[datetime | None]

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, 
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, Base
 
 CycleStatus = Literal["success", "partial", "failed", "cancelled"]
 
@@ -35,18 +35,18 @@ class SyncCycle(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    sync_cycle_id: Mapped[str | None] = mapped_column(Text)
+    sync_cycle_id: Mapped[str | None]
     status: Mapped[CycleStatus] = mapped_column(Text)
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
-    trigger_source: Mapped[str | None] = mapped_column(Text)
+    trigger_source: Mapped[str | None]
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
     # Reports about price files that the cycle imported or could not import.
     price_events: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
-    agent_version: Mapped[str | None] = mapped_column(Text)
-    platform: Mapped[str | None] = mapped_column(Text)
+    agent_version: Mapped[str | None]
+    platform: Mapped[str | None]
     duration_ms: Mapped[int | None] = mapped_column(BigInteger)
-    started_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    logged_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    started_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    logged_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class SyncStep(Base):
@@ -54,8 +54,8 @@ class SyncStep(Base):
 
     __tablename__ = "sync_step"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    name: Mapped[str] = mapped_column(Text, primary_key=True)
-    last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    last_succeeded_at: Mapped[datetime]
     # Whether the step succeeded in a first sync, in which it fetches the whole history.
     in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
 
@@ -72,12 +72,12 @@ class DebugScreenshot(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     cycle_id: Mapped[int] = mapped_column(BigInteger)
-    step_name: Mapped[str | None] = mapped_column(Text)
-    page_url: Mapped[str | None] = mapped_column(Text)
-    storage_key: Mapped[str] = mapped_column(Text)
+    step_name: Mapped[str | None]
+    page_url: Mapped[str | None]
+    storage_key: Mapped[str]
     size: Mapped[int]
-    captured_at: Mapped[datetime | None] = mapped_column(Moment)
-    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    captured_at: Mapped[datetime | None]
+    received_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class AgentSeen(Base):
@@ -89,9 +89,9 @@ class AgentSeen(Base):
 
     __tablename__ = "agent_seen"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    last_seen_at: Mapped[datetime] = mapped_column(Moment)
-    version: Mapped[str | None] = mapped_column(Text)
-    platform: Mapped[str | None] = mapped_column(Text)
-    your_turn: Mapped[str | None] = mapped_column(Text)
-    your_turn_host: Mapped[str | None] = mapped_column(Text)
-    your_turn_since: Mapped[datetime | None] = mapped_column(Moment)
+    last_seen_at: Mapped[datetime]
+    version: Mapped[str | None]
+    platform: Mapped[str | None]
+    your_turn: Mapped[str | None]
+    your_turn_host: Mapped[str | None]
+    your_turn_since: Mapped[datetime | None]

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import ColumnElement, Text, delete, func, select, text
+from sqlalchemy import ColumnElement, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
@@ -20,29 +20,29 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.agents.releases.signing import PACK_DOMAIN, canonical, sign
 from cardsync.agents.workflows import pack_form
 from cardsync.platform import errors
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 
 class WorkflowPack(Base):
     """`pack` is canonical JSON; `signature` signs the prefix of packs and this JSON."""
 
     __tablename__ = "workflow_pack"
-    marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
-    locale: Mapped[str] = mapped_column(Text, primary_key=True)
+    marketplace: Mapped[str] = mapped_column(primary_key=True)
+    locale: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    pack: Mapped[str] = mapped_column(Text)
-    signature: Mapped[str] = mapped_column(Text)
-    published_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    pack: Mapped[str]
+    signature: Mapped[str]
+    published_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class WorkflowPackKill(Base):
     """A withdrawn version, whether it was published here or shipped with the agent."""
 
     __tablename__ = "workflow_pack_kill"
-    marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
-    locale: Mapped[str] = mapped_column(Text, primary_key=True)
+    marketplace: Mapped[str] = mapped_column(primary_key=True)
+    locale: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    killed_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    killed_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 # A file may contain white space, which the signed content omits.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import BigInteger, Text, select
+from sqlalchemy import BigInteger, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -22,7 +22,7 @@ from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
-from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, Base
 from cardsync.platform.database.locks import Lock, locked
 
 
@@ -41,8 +41,8 @@ class PublicBuylist(Base):
     __tablename__ = "public_buylist"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     is_open: Mapped[bool] = mapped_column(server_default=FALSE)
-    terms: Mapped[str] = mapped_column(Text, server_default="")
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    terms: Mapped[str] = mapped_column(server_default="")
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 PATH: Final = BUYLIST

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 from cardsync.platform.work.piece import Piece
 
 CollectionState = Literal["queued", "needs_columns", "done", "failed"]
@@ -44,14 +44,14 @@ class Collection(Piece, Base):
             postgresql_where=text("state = 'queued'"),
         ),
     )
-    name: Mapped[str] = mapped_column(Text)
-    sha256: Mapped[str] = mapped_column(Text)
-    storage_key: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
+    sha256: Mapped[str]
+    storage_key: Mapped[str]
     state: Mapped[CollectionState] = mapped_column(Text, server_default="queued")
     # A key of collections/file_formats.py, once the file was read.
-    format: Mapped[str] = mapped_column(Text, server_default="")
+    format: Mapped[str] = mapped_column(server_default="")
     # The file's encoding and separators, if they are unusual.
-    read_as: Mapped[str] = mapped_column(Text, server_default="")
+    read_as: Mapped[str] = mapped_column(server_default="")
     header: Mapped[list[str]] = mapped_column(JSONB, server_default="[]")
     samples: Mapped[list[list[str]]] = mapped_column(JSONB, server_default="[]")
     # The meaning of each column, if no format declares it.
@@ -62,10 +62,10 @@ class Collection(Piece, Base):
     empty: Mapped[int] = mapped_column(server_default="0")
     rejected: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     rejected_count: Mapped[int] = mapped_column(server_default="0")
-    error: Mapped[str | None] = mapped_column(Text)
-    created_by: Mapped[str] = mapped_column(Text)
-    received_at: Mapped[datetime] = mapped_column(Moment)
-    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    error: Mapped[str | None]
+    created_by: Mapped[str]
+    received_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
 
 
 # The finish of a row `r` with the product `p`.
@@ -101,27 +101,27 @@ class CollectionRow(Base):
     collection_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     row: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     copies: Mapped[int]
-    name: Mapped[str] = mapped_column(Text)
-    set_name: Mapped[str] = mapped_column(Text)
-    set_code: Mapped[str] = mapped_column(Text)
-    number: Mapped[str] = mapped_column(Text)
-    finish: Mapped[str] = mapped_column(Text)
-    condition: Mapped[str] = mapped_column(Text)
-    language: Mapped[str] = mapped_column(Text)
-    game: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
+    set_name: Mapped[str]
+    set_code: Mapped[str]
+    number: Mapped[str]
+    finish: Mapped[str]
+    condition: Mapped[str]
+    language: Mapped[str]
+    game: Mapped[str]
     sku: Mapped[int | None] = mapped_column(BigInteger)
     product_id: Mapped[int | None] = mapped_column(BigInteger)
     # certain, probable or possible; none if the catalog has no such card.
-    certainty: Mapped[str | None] = mapped_column(Text)
+    certainty: Mapped[str | None]
     how: Mapped[How | None] = mapped_column(Text)
     left_out: Mapped[bool] = mapped_column(server_default=text("false"))
     # Null: the line is `row`.
     line: Mapped[int | None] = mapped_column(BigInteger)
     # Why the row waits or is left out, if the file is the cause; and its text if it was unreadable.
-    reason: Mapped[str] = mapped_column(Text, server_default="")
-    text: Mapped[str] = mapped_column(Text, server_default="")
-    chosen_by: Mapped[str | None] = mapped_column(Text)
-    chosen_at: Mapped[datetime | None] = mapped_column(Moment)
+    reason: Mapped[str] = mapped_column(server_default="")
+    text: Mapped[str] = mapped_column(server_default="")
+    chosen_by: Mapped[str | None]
+    chosen_at: Mapped[datetime | None]
 
 
 class CollectionColumns(Base):
@@ -129,7 +129,7 @@ class CollectionColumns(Base):
 
     __tablename__ = "collection_columns"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    header: Mapped[str] = mapped_column(Text, primary_key=True)
+    header: Mapped[str] = mapped_column(primary_key=True)
     # The file's own names, by ours.
     columns: Mapped[dict[str, str]] = mapped_column(JSONB)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, Base
 
 State = Literal[
     "draft", "offered", "accepted", "received", "paid", "in_stock", "declined", "expired"
@@ -62,25 +62,25 @@ class BuyingOffer(Base):
     source: Mapped[Source] = mapped_column(Text, server_default="hand")
     collection_id: Mapped[int | None] = mapped_column(BigInteger)
     customer_id: Mapped[int | None] = mapped_column(BigInteger)
-    note: Mapped[str] = mapped_column(Text, server_default="")
+    note: Mapped[str] = mapped_column(server_default="")
     # How it is paid; in a split, `cash_part` of it is paid in cash and the rest in credit.
     way: Mapped[Way | None] = mapped_column(Text)
-    cash_part: Mapped[Decimal | None] = mapped_column(Money)
-    paid_cash: Mapped[Decimal | None] = mapped_column(Money)
-    paid_credit: Mapped[Decimal | None] = mapped_column(Money)
+    cash_part: Mapped[Decimal | None]
+    paid_cash: Mapped[Decimal | None]
+    paid_credit: Mapped[Decimal | None]
     # The hash of the secret in the customer's link.
     secret_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
-    created_by: Mapped[str] = mapped_column(Text)
+    created_by: Mapped[str]
     # A member accepted or declined it, or the customer did by the link.
-    answered_by: Mapped[str | None] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    offered_at: Mapped[datetime | None] = mapped_column(Moment)
-    expires_at: Mapped[datetime | None] = mapped_column(Moment)
-    answered_at: Mapped[datetime | None] = mapped_column(Moment)
-    received_at: Mapped[datetime | None] = mapped_column(Moment)
-    paid_at: Mapped[datetime | None] = mapped_column(Moment)
-    stocked_at: Mapped[datetime | None] = mapped_column(Moment)
+    answered_by: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    offered_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    answered_at: Mapped[datetime | None]
+    received_at: Mapped[datetime | None]
+    paid_at: Mapped[datetime | None]
+    stocked_at: Mapped[datetime | None]
 
 
 class BuyingOfferLine(Base):
@@ -104,23 +104,23 @@ class BuyingOfferLine(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     offer_id: Mapped[int] = mapped_column(BigInteger)
     product_id: Mapped[int] = mapped_column(BigInteger)
-    product_line: Mapped[str] = mapped_column(Text)
-    set_name: Mapped[str] = mapped_column(Text)
-    product_name: Mapped[str] = mapped_column(Text)
-    number: Mapped[str] = mapped_column(Text)
-    rarity: Mapped[str] = mapped_column(Text)
-    condition: Mapped[str] = mapped_column(Text)
-    printing: Mapped[str] = mapped_column(Text)
-    language: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str]
+    set_name: Mapped[str]
+    product_name: Mapped[str]
+    number: Mapped[str]
+    rarity: Mapped[str]
+    condition: Mapped[str]
+    printing: Mapped[str]
+    language: Mapped[str]
     copies: Mapped[int]
-    cash_each: Mapped[Decimal | None] = mapped_column(Money)
-    credit_each: Mapped[Decimal | None] = mapped_column(Money)
-    reason: Mapped[str] = mapped_column(Text, server_default="")
+    cash_each: Mapped[Decimal | None]
+    credit_each: Mapped[Decimal | None]
+    reason: Mapped[str] = mapped_column(server_default="")
     # The same as a code of the engine, null if it is priced.
-    reason_code: Mapped[str | None] = mapped_column(Text)
+    reason_code: Mapped[str | None]
     # The finish whose price counts by a person's choice, the price that was used, and the finishes
     # that could be chosen in place of an unknown price.
-    price_of: Mapped[str | None] = mapped_column(Text)
+    price_of: Mapped[str | None]
     price_taken: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     other_finishes: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     # Basis points per condition, for cards graded differently at the counter.
@@ -132,10 +132,10 @@ class BuyingOfferLine(Base):
     explanation: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     accepted: Mapped[bool | None]
     received_copies: Mapped[int | None]
-    received_condition: Mapped[str | None] = mapped_column(Text)
-    received_cash_each: Mapped[Decimal | None] = mapped_column(Money)
-    received_credit_each: Mapped[Decimal | None] = mapped_column(Money)
-    cost_each: Mapped[Decimal | None] = mapped_column(Money)
+    received_condition: Mapped[str | None]
+    received_cash_each: Mapped[Decimal | None]
+    received_credit_each: Mapped[Decimal | None]
+    cost_each: Mapped[Decimal | None]
     # The lot and the draft that it became in stock.
     lot_id: Mapped[int | None] = mapped_column(BigInteger)
     quick_add_id: Mapped[int | None] = mapped_column(BigInteger)

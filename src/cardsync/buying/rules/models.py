@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, TRUE, Base, Moment
+from cardsync.platform.database.columns import NOW, TRUE, Base
 from cardsync.prices.engine.rules import RuleState
 
 
@@ -28,15 +28,15 @@ class StoredBuyRule(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     state: Mapped[RuleState] = mapped_column(Text, server_default="draft")
-    preset: Mapped[str | None] = mapped_column(Text)
-    query: Mapped[str] = mapped_column(Text, server_default="")
+    preset: Mapped[str | None]
+    query: Mapped[str] = mapped_column(server_default="")
     settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class BuyRuleTest(Base):
@@ -47,8 +47,8 @@ class BuyRuleTest(Base):
     __tablename__ = "buy_rule_test"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
-    search: Mapped[str] = mapped_column(Text, server_default="")
-    expectation: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    name: Mapped[str]
+    search: Mapped[str] = mapped_column(server_default="")
+    expectation: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)

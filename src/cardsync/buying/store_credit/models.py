@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, Base
 
 Kind = Literal["offer", "spent", "added", "taken_back"]
 
@@ -31,12 +31,12 @@ class BuyingCustomer(Base):
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
-    contact: Mapped[str] = mapped_column(Text, server_default="")
-    credit_balance: Mapped[Decimal] = mapped_column(Money, server_default="0")
-    created_by: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    name: Mapped[str]
+    contact: Mapped[str] = mapped_column(server_default="")
+    credit_balance: Mapped[Decimal] = mapped_column(server_default="0")
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class StoreCreditEntry(Base):
@@ -71,12 +71,12 @@ class StoreCreditEntry(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     customer_id: Mapped[int] = mapped_column(BigInteger)
     kind: Mapped[Kind] = mapped_column(Text)
-    amount: Mapped[Decimal] = mapped_column(Money)
-    balance_after: Mapped[Decimal] = mapped_column(Money)
+    amount: Mapped[Decimal]
+    balance_after: Mapped[Decimal]
     offer_id: Mapped[int | None] = mapped_column(BigInteger)
     # The entry that this one reverses.
     takes_back: Mapped[int | None] = mapped_column(BigInteger)
-    reason: Mapped[str] = mapped_column(Text, server_default="")
-    idempotency_key: Mapped[str | None] = mapped_column(Text)
-    created_by: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    reason: Mapped[str] = mapped_column(server_default="")
+    idempotency_key: Mapped[str | None]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)

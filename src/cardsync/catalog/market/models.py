@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger, Text
+from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 
 
 class MarketCell(Base):
@@ -26,9 +26,9 @@ class MarketCell(Base):
     __tablename__ = "market_cell"
     __table_args__ = (Index("uq_market_cell", "condition", "printing", "language", unique=True),)
     id: Mapped[int] = mapped_column(SmallInteger, Identity(always=True), primary_key=True)
-    condition: Mapped[str] = mapped_column(Text)
-    printing: Mapped[str] = mapped_column(Text)
-    language: Mapped[str] = mapped_column(Text)
+    condition: Mapped[str]
+    printing: Mapped[str]
+    language: Mapped[str]
 
 
 class MarketLook(Base):
@@ -38,8 +38,8 @@ class MarketLook(Base):
 
     __tablename__ = "market_look"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    sales_at: Mapped[datetime | None] = mapped_column(Moment)
-    listings_at: Mapped[datetime | None] = mapped_column(Moment)
+    sales_at: Mapped[datetime | None]
+    listings_at: Mapped[datetime | None]
     fell: Mapped[bool | None]
 
 
@@ -51,7 +51,7 @@ class MarketSalesLook(Base):
 
     __tablename__ = "market_sales_look"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    looked_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    looked_at: Mapped[datetime] = mapped_column(primary_key=True)
 
 
 class MarketSale(Base):
@@ -59,7 +59,7 @@ class MarketSale(Base):
 
     __tablename__ = "market_sale"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    sold_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    sold_at: Mapped[datetime] = mapped_column(primary_key=True)
     cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     price: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     quantity: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -81,7 +81,7 @@ class MarketNewest(Base):
     median: Mapped[int | None] = mapped_column(BigInteger)
     sales: Mapped[int]
     sales_week: Mapped[int]
-    newest_sold_at: Mapped[datetime | None] = mapped_column(Moment)
+    newest_sold_at: Mapped[datetime | None]
 
 
 class MarketListing(Base):
@@ -91,7 +91,7 @@ class MarketListing(Base):
 
     __tablename__ = "market_listing"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    observed_at: Mapped[datetime] = mapped_column(primary_key=True)
     cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     listings: Mapped[int]
     copies: Mapped[int]
@@ -103,9 +103,9 @@ class MarketPrice(Base):
 
     __tablename__ = "market_price"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    printing: Mapped[str] = mapped_column(Text, primary_key=True)
-    source: Mapped[str] = mapped_column(Text, primary_key=True)
-    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    printing: Mapped[str] = mapped_column(primary_key=True)
+    source: Mapped[str] = mapped_column(primary_key=True)
+    observed_at: Mapped[datetime] = mapped_column(primary_key=True)
     market: Mapped[int | None] = mapped_column(BigInteger)
     low: Mapped[int | None] = mapped_column(BigInteger)
 
@@ -125,7 +125,7 @@ class NetworkCell(Base):
     sales: Mapped[int] = mapped_column(Integer)
     sales_week: Mapped[int] = mapped_column(Integer)
     median: Mapped[int | None] = mapped_column(BigInteger)
-    newest_sold_at: Mapped[datetime | None] = mapped_column(Moment)
+    newest_sold_at: Mapped[datetime | None]
 
 
 class NetworkLook(Base):
@@ -133,4 +133,4 @@ class NetworkLook(Base):
 
     __tablename__ = "network_look"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    seen_at: Mapped[datetime] = mapped_column(Moment)
+    seen_at: Mapped[datetime]

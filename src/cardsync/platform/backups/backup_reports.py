@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import msgspec
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import BigInteger, Identity, Index, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.backups import backup_schedule
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.urls import connect
 
 
@@ -22,11 +22,11 @@ class BackupReport(Base):
     __tablename__ = "backup_report"
     __table_args__ = (Index("ix_backup_report_kind", "kind", "ended_at"),)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    kind: Mapped[str] = mapped_column(Text)
-    name: Mapped[str] = mapped_column(Text)
-    began_at: Mapped[datetime] = mapped_column(Moment)
-    ended_at: Mapped[datetime] = mapped_column(Moment)
-    failure: Mapped[str | None] = mapped_column(Text)
+    kind: Mapped[str]
+    name: Mapped[str]
+    began_at: Mapped[datetime]
+    ended_at: Mapped[datetime]
+    failure: Mapped[str | None]
     bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
 
 

@@ -10,11 +10,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import BigInteger, Date, Identity, Index, Numeric, Text
+from sqlalchemy import BigInteger, Date, Identity, Index, Numeric
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 
 Sum = Numeric(20, 4)
 
@@ -26,14 +26,14 @@ class ListedValue(Base):
 
     __tablename__ = "listed_value"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    product_line: Mapped[str] = mapped_column(Text, primary_key=True)
+    product_line: Mapped[str] = mapped_column(primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     cards: Mapped[int]
     copies: Mapped[int] = mapped_column(BigInteger)
     listed: Mapped[Decimal] = mapped_column(Sum)
     # The same copies at market price; a card without a market price counts at its own price.
     market: Mapped[Decimal] = mapped_column(Sum)
-    seen_at: Mapped[datetime] = mapped_column(Moment)
+    seen_at: Mapped[datetime]
 
 
 class ShopFigures(Base):
@@ -41,19 +41,19 @@ class ShopFigures(Base):
 
     __tablename__ = "shop_figures"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    seen_at: Mapped[datetime] = mapped_column(Moment)
+    seen_at: Mapped[datetime]
     # Cards whose price is held: their number, their listed value, and the time of the oldest hold.
     held: Mapped[int]
     held_value: Mapped[Decimal] = mapped_column(Sum)
-    held_since: Mapped[datetime | None] = mapped_column(Moment)
+    held_since: Mapped[datetime | None]
     # Cards that left the stock in the last days without a sale.
     dropped: Mapped[int]
     dropped_value: Mapped[Decimal] = mapped_column(Sum)
-    dropped_since: Mapped[datetime | None] = mapped_column(Moment)
+    dropped_since: Mapped[datetime | None]
     # Cards whose target differs from their price, and the sum of the differences.
     asked: Mapped[int]
     asked_value: Mapped[Decimal] = mapped_column(Sum)
-    asked_since: Mapped[datetime | None] = mapped_column(Moment)
+    asked_since: Mapped[datetime | None]
     # The last completed pricing run: how many cards it prices higher and lower than listed, and the
     # sums of both differences.
     run_id: Mapped[int | None] = mapped_column(BigInteger)
@@ -64,7 +64,7 @@ class ShopFigures(Base):
     # For each number of days, the cards whose price moved most: [card, price before, price after]
     # in ten-thousandths of a dollar.
     movers: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    movers_at: Mapped[datetime | None] = mapped_column(Moment)
+    movers_at: Mapped[datetime | None]
 
 
 class SalesStale(Base):
@@ -85,8 +85,8 @@ class SalesKept(Base):
     __tablename__ = "sales_kept"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
-    zone: Mapped[str] = mapped_column(Text)
-    kept_at: Mapped[datetime] = mapped_column(Moment)
+    zone: Mapped[str]
+    kept_at: Mapped[datetime]
 
 
 class SalesSum(Base):
@@ -105,7 +105,7 @@ class SalesGame(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
-    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    game: Mapped[str] = mapped_column(primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
     pieces: Mapped[int] = mapped_column(BigInteger)
     # `gross` is null if no price is known. `estimated` pieces count with a share of their order's
@@ -122,6 +122,6 @@ class SalesPace(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
-    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    game: Mapped[str] = mapped_column(primary_key=True)
     days: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     items: Mapped[int] = mapped_column(BigInteger)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 
 class OldRows(Base):
@@ -32,11 +32,11 @@ class OldRows(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    kind: Mapped[str] = mapped_column(Text)
-    month: Mapped[datetime] = mapped_column(Moment)
-    storage_key: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str]
+    month: Mapped[datetime]
+    storage_key: Mapped[str]
     rows: Mapped[int] = mapped_column(server_default="0")
     first_key: Mapped[int] = mapped_column(BigInteger, server_default="0")
     last_key: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    made_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    kept_at: Mapped[datetime | None] = mapped_column(Moment)
+    made_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    kept_at: Mapped[datetime | None]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.tasks import Task
-from sqlalchemy import BigInteger, DateTime, Index, Text, text
+from sqlalchemy import BigInteger, DateTime, Index, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 from structlog.contextvars import bound_contextvars
@@ -59,7 +59,7 @@ class WorkDue(Origin, Base):
     __tablename__ = "work_due"
     __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    stream: Mapped[str] = mapped_column(Text, primary_key=True)
+    stream: Mapped[str] = mapped_column(primary_key=True)
     due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
     put_back_id: Mapped[int | None] = mapped_column(BigInteger)
     put_back_times: Mapped[int] = mapped_column(server_default="0")

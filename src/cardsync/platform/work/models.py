@@ -9,7 +9,7 @@ from sqlalchemy import Index, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, Base
 from cardsync.platform.work.piece import Piece
 
 State = Literal[
@@ -38,22 +38,22 @@ class Upload(Piece, Base):
         ),
     )
     # `stream` is inventory, or orders with `kind` orders, refunds, items or shipping.
-    stream: Mapped[str] = mapped_column(Text)
-    kind: Mapped[str] = mapped_column(Text, server_default="inventory")
+    stream: Mapped[str]
+    kind: Mapped[str] = mapped_column(server_default="inventory")
     state: Mapped[State] = mapped_column(Text, server_default="queued")
     # The presigned key that the caller named (key form); the worker reads only storage_key.
-    source_key: Mapped[str | None] = mapped_column(Text)
-    storage_key: Mapped[str] = mapped_column(Text)
-    product_line: Mapped[str | None] = mapped_column(Text)
-    sync_cycle_id: Mapped[str | None] = mapped_column(Text)
-    exported_at: Mapped[datetime] = mapped_column(Moment)
-    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    begun_at: Mapped[datetime | None] = mapped_column(Moment)
-    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    source_key: Mapped[str | None]
+    storage_key: Mapped[str]
+    product_line: Mapped[str | None]
+    sync_cycle_id: Mapped[str | None]
+    exported_at: Mapped[datetime]
+    received_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    begun_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
     # The verdict is stored before the first row is written, so that a restarted run decides the
     # same.
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
     report: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    error_code: Mapped[str | None] = mapped_column(Text)
-    error_message: Mapped[str | None] = mapped_column(Text)
+    error_code: Mapped[str | None]
+    error_message: Mapped[str | None]

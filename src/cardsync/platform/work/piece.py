@@ -4,7 +4,7 @@ run, a rollback, an event), and the two reasons for which a worker stops without
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Identity, Text
+from sqlalchemy import BigInteger, Identity
 from sqlalchemy.orm import Mapped, mapped_column
 from structlog.contextvars import get_contextvars
 
@@ -29,8 +29,8 @@ class Origin:
     work.
     """
 
-    request_id: Mapped[str | None] = mapped_column(Text, default=request_id)
-    traceparent: Mapped[str | None] = mapped_column(Text, default=spans.traceparent)
+    request_id: Mapped[str | None] = mapped_column(default=request_id)
+    traceparent: Mapped[str | None] = mapped_column(default=spans.traceparent)
 
 
 def origin() -> dict[str, str | None]:

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.platform.read_json import given_fields
 from cardsync.sales.lots import write_lots
 from cardsync.sales.lots.add_lots import NewLot
 from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
@@ -86,9 +87,8 @@ async def carry_out(
             count, _ = await write_lots.add_by_file(session, caller, file, rows, now)
             return None, f"{count} lots added from a file."
         case "correct":
-            changes = msgspec.structs.asdict(msgspec.convert(body["set"], _Changes))
-            given_fields = {n: value for n, value in changes.items() if value is not msgspec.UNSET}
-            fields = changed_fields(caller, given_fields, now)
+            changes = given_fields(msgspec.convert(body["set"], _Changes))
+            fields = changed_fields(caller, changes, now)
             await write_lots.correct(session, caller, body["id"], fields, now)
             return body["id"], f"Lot {body['id']} corrected."
     await write_lots.remove(session, caller, body["id"], now)

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base, Moment
+from cardsync.platform.database.columns import FALSE, Base
 
 Outcome = Literal[
     "applied",
@@ -41,12 +41,12 @@ class AgentPlan(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    plan_key: Mapped[str | None] = mapped_column(Text)
+    plan_key: Mapped[str | None]
     # The digest of the body. A request with the same key and another body is refused.
-    body_sha256: Mapped[str] = mapped_column(Text)
-    actor: Mapped[str] = mapped_column(Text)
+    body_sha256: Mapped[str]
+    actor: Mapped[str]
     status: Mapped[Outcome] = mapped_column(Text)
-    risk: Mapped[str | None] = mapped_column(Text)
+    risk: Mapped[str | None]
     actions: Mapped[list[Any]] = mapped_column(JSONB)
     # The state of the named rules, pins and lists when the plan was judged, and the size of the
     # change.
@@ -58,15 +58,15 @@ class AgentPlan(Base):
     drift: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     # A member's click names the revision that the member saw.
     revision: Mapped[int] = mapped_column(Integer, server_default="1")
-    limit_name: Mapped[str | None] = mapped_column(Text)
-    error: Mapped[str | None] = mapped_column(Text)
+    limit_name: Mapped[str | None]
+    error: Mapped[str | None]
     expected_status: Mapped[Outcome | None] = mapped_column(Text)
     clicked: Mapped[bool] = mapped_column(server_default=FALSE)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
-    decided_at: Mapped[datetime | None] = mapped_column(Moment)
-    decided_by: Mapped[str | None] = mapped_column(Text)
-    applied_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[str | None]
+    applied_at: Mapped[datetime | None]
 
 
 class PlanPermission(Base):
@@ -74,7 +74,7 @@ class PlanPermission(Base):
 
     __tablename__ = "plan_permission"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    credential: Mapped[str] = mapped_column(Text, primary_key=True)
-    action_type: Mapped[str] = mapped_column(Text, primary_key=True)
-    mode: Mapped[str] = mapped_column(Text)
-    updated_at: Mapped[datetime] = mapped_column(Moment)
+    credential: Mapped[str] = mapped_column(primary_key=True)
+    action_type: Mapped[str] = mapped_column(primary_key=True)
+    mode: Mapped[str]
+    updated_at: Mapped[datetime]

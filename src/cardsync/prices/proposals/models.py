@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base, Moment, Money
+from cardsync.platform.database.columns import Base
 
 State = Literal["pending", "snoozed", "dismissed", "accepted", "auto_applied", "expired"]
 
@@ -74,22 +74,22 @@ class Proposal(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    slot: Mapped[str] = mapped_column(Text)
-    family: Mapped[str] = mapped_column(Text)
-    kind: Mapped[str] = mapped_column(Text)
+    slot: Mapped[str]
+    family: Mapped[str]
+    kind: Mapped[str]
     state: Mapped[State] = mapped_column(Text)
     card_id: Mapped[int | None] = mapped_column(BigInteger)
     marketplace_id: Mapped[int | None] = mapped_column(BigInteger)
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
-    current_price: Mapped[Decimal | None] = mapped_column(Money)
-    proposed_price: Mapped[Decimal | None] = mapped_column(Money)
-    expected_value: Mapped[Decimal | None] = mapped_column(Money)
+    current_price: Mapped[Decimal | None]
+    proposed_price: Mapped[Decimal | None]
+    expected_value: Mapped[Decimal | None]
     worth: Mapped[int] = mapped_column(BigInteger)
-    confidence: Mapped[str | None] = mapped_column(Text)
+    confidence: Mapped[str | None]
     evidence: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    evidence_key: Mapped[str | None] = mapped_column(Text)
-    revision: Mapped[datetime] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
-    settled_at: Mapped[datetime | None] = mapped_column(Moment)
-    settled_by: Mapped[str | None] = mapped_column(Text)
+    evidence_key: Mapped[str | None]
+    revision: Mapped[datetime]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    settled_at: Mapped[datetime | None]
+    settled_by: Mapped[str | None]

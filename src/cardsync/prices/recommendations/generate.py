@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 import polars as pl
-from sqlalchemy import BigInteger, Text, select
+from sqlalchemy import BigInteger, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
@@ -25,7 +25,7 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live, locked
 from cardsync.platform import clock
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
@@ -54,10 +54,10 @@ class RecommendationEvent(Base):
         primary_key=True,
         autoincrement=False,
     )
-    revision: Mapped[datetime] = mapped_column(Moment, primary_key=True)
-    kind: Mapped[str] = mapped_column(Text, primary_key=True)
-    at: Mapped[datetime] = mapped_column(Moment)
-    actor: Mapped[str] = mapped_column(Text)
+    revision: Mapped[datetime] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    actor: Mapped[str]
 
 
 class RecommendationScan(Base):
@@ -65,7 +65,7 @@ class RecommendationScan(Base):
 
     __tablename__ = "recommendation_scan"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    generated_at: Mapped[datetime] = mapped_column(Moment)
+    generated_at: Mapped[datetime]
     rule_cards: Mapped[dict[str, int]] = mapped_column(JSONB, server_default="{}")
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, Base
 
 Source = Literal["offer", "file", "hand"]
 Cost = Numeric(12, 2)
@@ -36,7 +36,7 @@ class LotFile(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     sha256: Mapped[bytes] = mapped_column(LargeBinary)
     lots: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class Lot(Base):
@@ -69,7 +69,7 @@ class Lot(Base):
     source: Mapped[Source] = mapped_column(Text)
     source_id: Mapped[int | None] = mapped_column(BigInteger)
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class LotUse(Base):
@@ -124,11 +124,11 @@ class OrderPayment(Base):
 
     __tablename__ = "order_payment"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    order_number: Mapped[str] = mapped_column(Text, primary_key=True)
+    order_number: Mapped[str] = mapped_column(primary_key=True)
     paid_on: Mapped[date | None] = mapped_column(Date)
-    amount: Mapped[Decimal | None] = mapped_column(Money)
-    fees: Mapped[Decimal] = mapped_column(Money)
-    received_at: Mapped[datetime] = mapped_column(Moment)
+    amount: Mapped[Decimal | None]
+    fees: Mapped[Decimal]
+    received_at: Mapped[datetime]
 
 
 class ProfitSum(Base):
@@ -143,7 +143,7 @@ class ProfitSum(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
-    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    game: Mapped[str] = mapped_column(primary_key=True)
     rule_id: Mapped[int] = mapped_column(
         BigInteger, primary_key=True, autoincrement=False, server_default="-1"
     )

@@ -16,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.read_json import Amount
+from cardsync.platform.read_json import Amount, given_fields
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -151,10 +151,7 @@ async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBo
     """Correct a lot. If its quantity or day changes, the card's sold copies are assigned to lots
     again.
     """
-    given = {
-        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
-    }
-    changes = changed_fields(writer.caller, given, writer.now)
+    changes = changed_fields(writer.caller, given_fields(data), writer.now)
     return struct_of(LotBody, await writes.correct_lot(writer, lot_id, changes))
 
 

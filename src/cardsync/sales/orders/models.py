@@ -30,7 +30,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform import limits
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 # The database computes `status_group`, so that every program that writes orders gets the same
 # value. The first condition decides most statuses by their first letters, which is fast.
@@ -124,34 +124,34 @@ class Order(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    order_number: Mapped[str] = mapped_column(Text)
-    buyer_name: Mapped[str | None] = mapped_column(Text)
+    order_number: Mapped[str]
+    buyer_name: Mapped[str | None]
     order_date: Mapped[date | None] = mapped_column(Date)
-    placed_at_given: Mapped[datetime | None] = mapped_column(Moment)
-    status: Mapped[str | None] = mapped_column(Text)
-    status_group: Mapped[str] = mapped_column(Text, Computed(STATUS_GROUP_SQL, persisted=True))
+    placed_at_given: Mapped[datetime | None]
+    status: Mapped[str | None]
+    status_group: Mapped[str] = mapped_column(Computed(STATUS_GROUP_SQL, persisted=True))
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     # The refund. A null `refund_amt` means that the order is not refunded; a refund of zero is
     # possible. `refunds.refund_amount` computes it from uploaded values whenever these change.
-    refund_type: Mapped[str | None] = mapped_column(Text)
-    refund_origin: Mapped[str | None] = mapped_column(Text)
+    refund_type: Mapped[str | None]
+    refund_origin: Mapped[str | None]
     refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_total_given: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    refund_reason: Mapped[str | None] = mapped_column(Text)
-    refund_note: Mapped[str | None] = mapped_column(Text)
+    refund_reason: Mapped[str | None]
+    refund_note: Mapped[str | None]
     # The shipping.
-    shipping_method: Mapped[str | None] = mapped_column(Text)
-    city: Mapped[str | None] = mapped_column(Text)
-    state: Mapped[str | None] = mapped_column(Text)
-    postal_code: Mapped[str | None] = mapped_column(Text)
-    tracking_number: Mapped[str | None] = mapped_column(Text)
+    shipping_method: Mapped[str | None]
+    city: Mapped[str | None]
+    state: Mapped[str | None]
+    postal_code: Mapped[str | None]
+    tracking_number: Mapped[str | None]
     shipping_item_count: Mapped[int | None]
     product_weight: Mapped[Decimal | None] = mapped_column(Numeric)
-    shipping_type: Mapped[str] = mapped_column(Text, server_default="pwe")
+    shipping_type: Mapped[str] = mapped_column(server_default="pwe")
     # Sums over the order's items, written together with the items.
     items_total: Mapped[int] = mapped_column(server_default="0")
     items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
@@ -159,17 +159,17 @@ class Order(Base):
     # `items_hash` is null until items of the order are written.
     items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
     feedback_rating: Mapped[int | None]
-    feedback_comment: Mapped[str | None] = mapped_column(Text)
+    feedback_comment: Mapped[str | None]
     # `shipped_marked_at`: the seller marked the order as shipped before an upload confirmed it.
     # `pull_dismissed_at`: the seller excluded the order from pulls.
-    shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
-    pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
+    shipped_marked_at: Mapped[datetime | None]
+    pull_dismissed_at: Mapped[datetime | None]
     search_text: Mapped[str] = mapped_column(
         Text(collation="C"),
         Computed(SEARCH_TEXT, persisted=True),
     )
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class OrderItem(Base):
@@ -197,13 +197,13 @@ class OrderItem(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     order_id: Mapped[int] = mapped_column(BigInteger)
     sku_id: Mapped[int | None] = mapped_column(BigInteger)
-    product_name: Mapped[str | None] = mapped_column(Text)
-    product_line: Mapped[str | None] = mapped_column(Text)
-    condition: Mapped[str | None] = mapped_column(Text)
-    set_name: Mapped[str | None] = mapped_column(Text)
-    rarity: Mapped[str | None] = mapped_column(Text)
+    product_name: Mapped[str | None]
+    product_line: Mapped[str | None]
+    condition: Mapped[str | None]
+    set_name: Mapped[str | None]
+    rarity: Mapped[str | None]
     quantity: Mapped[int | None]
-    main_photo_url: Mapped[str | None] = mapped_column(Text)
+    main_photo_url: Mapped[str | None]
     unit_price: Mapped[Decimal | None] = mapped_column(Numeric)
     # Copies that were returned after a refund and are in stock again.
     restocked: Mapped[int] = mapped_column(server_default="0")
@@ -220,11 +220,11 @@ class OrderTally(Base):
     __tablename__ = "order_tally"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     # `days` or `ever`
-    period: Mapped[str] = mapped_column(Text, primary_key=True)
+    period: Mapped[str] = mapped_column(primary_key=True)
     # 0 if `period` is `ever`
     block: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    status_group: Mapped[str] = mapped_column(Text, primary_key=True)
-    shipping_type: Mapped[str] = mapped_column(Text, primary_key=True)
+    status_group: Mapped[str] = mapped_column(primary_key=True)
+    shipping_type: Mapped[str] = mapped_column(primary_key=True)
     refunded: Mapped[bool] = mapped_column(primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
     days: Mapped[list[int] | None] = mapped_column(ARRAY(Integer))
@@ -236,8 +236,8 @@ class CustomerNote(Base):
     __tablename__ = "customer_note"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     key: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
-    note: Mapped[str] = mapped_column(Text)
-    updated_at: Mapped[datetime] = mapped_column(Moment)
+    note: Mapped[str]
+    updated_at: Mapped[datetime]
 
 
 class OrderRestock(Base):
@@ -251,7 +251,7 @@ class OrderRestock(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    restocked_at: Mapped[datetime] = mapped_column(Moment)
+    restocked_at: Mapped[datetime]
     placed: Mapped[list[dict[str, int]]] = mapped_column(JSONB)
 
 
@@ -273,7 +273,7 @@ class SalesReport(Base):
     adjustments: Mapped[Decimal | None] = mapped_column(Numeric)
     net_sales_minus_fees: Mapped[Decimal | None] = mapped_column(Numeric)
     net_sales: Mapped[Decimal | None] = mapped_column(Numeric)
-    received_at: Mapped[datetime] = mapped_column(Moment)
+    received_at: Mapped[datetime]
 
 
 class CustomerOrder(Base):
@@ -321,8 +321,8 @@ class CustomerSum(Base):
     order_count: Mapped[int] = mapped_column(BigInteger)
     lifetime_total: Mapped[Decimal] = mapped_column(Numeric)
     newest: Mapped[int] = mapped_column(BigInteger)
-    first_given: Mapped[datetime | None] = mapped_column(Moment)
-    last_given: Mapped[datetime | None] = mapped_column(Moment)
+    first_given: Mapped[datetime | None]
+    last_given: Mapped[datetime | None]
     first_day: Mapped[date | None] = mapped_column(Date)
     last_day: Mapped[date | None] = mapped_column(Date)
     refunded_orders: Mapped[int] = mapped_column(BigInteger)

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base, Moment
+from cardsync.platform.database.columns import FALSE, Base
 
 PullState = Literal["open", "completed", "cancelled"]
 # The seller's decision about a card that was not found.
@@ -46,8 +46,8 @@ class PullSession(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     state: Mapped[PullState] = mapped_column(Text, server_default="open")
-    opened_at: Mapped[datetime] = mapped_column(Moment)
-    completed_at: Mapped[datetime | None] = mapped_column(Moment)
+    opened_at: Mapped[datetime]
+    completed_at: Mapped[datetime | None]
 
 
 class PullSessionOrder(Base):
@@ -73,15 +73,15 @@ class PullSessionOrder(Base):
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     # Orders that were moved to the end are sorted by this number; it is null for all other orders.
     deferred_turn: Mapped[int | None]
-    pulled_at: Mapped[datetime | None] = mapped_column(Moment)
+    pulled_at: Mapped[datetime | None]
     # The time when a card of the order was reported as not found.
-    missing_at: Mapped[datetime | None] = mapped_column(Moment)
+    missing_at: Mapped[datetime | None]
     in_review: Mapped[bool] = mapped_column(server_default=FALSE)
     changed: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     # The order's values when the session was opened.
-    status: Mapped[str | None] = mapped_column(Text)
+    status: Mapped[str | None]
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    shipping_type: Mapped[str] = mapped_column(Text)
+    shipping_type: Mapped[str]
     order_date: Mapped[date | None] = mapped_column(Date)
     item_count: Mapped[int] = mapped_column(BigInteger)
     items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -126,20 +126,20 @@ class PullSessionItem(Base):
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     sku_id: Mapped[int | None] = mapped_column(BigInteger)
-    product_name: Mapped[str | None] = mapped_column(Text)
-    product_line: Mapped[str | None] = mapped_column(Text)
-    condition: Mapped[str | None] = mapped_column(Text)
-    set_name: Mapped[str | None] = mapped_column(Text)
-    rarity: Mapped[str | None] = mapped_column(Text)
+    product_name: Mapped[str | None]
+    product_line: Mapped[str | None]
+    condition: Mapped[str | None]
+    set_name: Mapped[str | None]
+    rarity: Mapped[str | None]
     quantity: Mapped[int | None]
-    main_photo_url: Mapped[str | None] = mapped_column(Text)
+    main_photo_url: Mapped[str | None]
     # The time when the card was reported as not found, and the name of the reporting person.
-    missing_at: Mapped[datetime | None] = mapped_column(Moment)
-    missing_by: Mapped[str | None] = mapped_column(Text)
+    missing_at: Mapped[datetime | None]
+    missing_by: Mapped[str | None]
     missing_reason: Mapped[MissingReason | None] = mapped_column(Text)
     missing_outcome: Mapped[MissingOutcome | None] = mapped_column(Text)
     missing_refund: Mapped[Decimal | None] = mapped_column(Numeric)
     # A description of the copy that was sent instead, and the seller's note.
-    missing_copy: Mapped[str | None] = mapped_column(Text)
-    missing_note: Mapped[str | None] = mapped_column(Text)
-    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+    missing_copy: Mapped[str | None]
+    missing_note: Mapped[str | None]
+    settled_at: Mapped[datetime | None]

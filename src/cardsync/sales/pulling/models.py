@@ -11,12 +11,11 @@ from sqlalchemy import (
     Identity,
     Index,
     LargeBinary,
-    Text,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base, Moment
+from cardsync.platform.database.columns import FALSE, Base
 
 
 class PullLink(Base):
@@ -36,11 +35,11 @@ class PullLink(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     session_id: Mapped[int] = mapped_column(BigInteger)
     # Null opens all product lines; an empty text opens the items without a product line.
-    product_line: Mapped[str | None] = mapped_column(Text)
+    product_line: Mapped[str | None]
     secret_hash: Mapped[bytes] = mapped_column(LargeBinary)
-    made_by: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+    made_by: Mapped[str]
+    created_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
 
 
 class PullMark(Base):
@@ -67,20 +66,20 @@ class PullMark(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
     received: Mapped[int] = mapped_column(BigInteger, Identity(always=True))
     link_id: Mapped[int] = mapped_column(BigInteger)
     item_id: Mapped[int] = mapped_column(BigInteger)
     order_id: Mapped[int | None] = mapped_column(BigInteger)
     sku_id: Mapped[int | None] = mapped_column(BigInteger)
-    kind: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str]
     quantity: Mapped[int]
-    undoes: Mapped[str] = mapped_column(Text)
-    device: Mapped[str] = mapped_column(Text)
+    undoes: Mapped[str]
+    device: Mapped[str]
     sequence: Mapped[int] = mapped_column(BigInteger)
-    person: Mapped[str] = mapped_column(Text)
+    person: Mapped[str]
     undone: Mapped[bool] = mapped_column(server_default=FALSE)
-    received_at: Mapped[datetime] = mapped_column(Moment)
+    received_at: Mapped[datetime]
 
 
 class PullClaim(Base):
@@ -98,5 +97,5 @@ class PullClaim(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    device: Mapped[str] = mapped_column(Text)
-    until: Mapped[datetime] = mapped_column(Moment)
+    device: Mapped[str]
+    until: Mapped[datetime]

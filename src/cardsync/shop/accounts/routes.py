@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 from litestar import Router, get, patch
-from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, read_json
+from cardsync.platform.read_json import given_fields
 from cardsync.shop.accounts import account_settings
 from cardsync.shop.accounts.schemas import AccountChange, AccountSettings, settings_body
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
@@ -45,9 +44,7 @@ async def change_account(
 ) -> AccountSettings:
     """Set the fields that the body names."""
     data = await _strictly(request)
-    values = {
-        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
-    }
+    values = given_fields(data)
     lines = {line.name: line.enabled for line in values.pop("product_lines", ())}
     return settings_body(await account_settings.change(session, caller, values, lines, clock.now()))
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, Text, select, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import Account
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 from cardsync.platform.errors import CommandError
 from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
@@ -36,12 +36,12 @@ class CreditTransaction(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    kind: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str]
     amount: Mapped[int]
     balance_after: Mapped[int]
-    reason: Mapped[str | None] = mapped_column(Text)
-    idempotency_key: Mapped[str | None] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    reason: Mapped[str | None]
+    idempotency_key: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 APPEND_SQL = text("""

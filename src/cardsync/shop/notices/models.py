@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base, Moment, Money
+from cardsync.platform.database.columns import FALSE, Base
 
 Sending = Literal["waiting", "sent", "failed", "dropped"]
 
@@ -49,21 +49,21 @@ class Notice(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    kind: Mapped[str] = mapped_column(Text)
-    key: Mapped[str] = mapped_column(Text)
-    severity: Mapped[str] = mapped_column(Text)
-    sentence: Mapped[str] = mapped_column(Text)
-    label: Mapped[str] = mapped_column(Text)
-    path: Mapped[str] = mapped_column(Text)
-    since: Mapped[datetime | None] = mapped_column(Moment)
-    money: Mapped[Decimal | None] = mapped_column(Money)
-    deadline: Mapped[datetime | None] = mapped_column(Moment)
+    kind: Mapped[str]
+    key: Mapped[str]
+    severity: Mapped[str]
+    sentence: Mapped[str]
+    label: Mapped[str]
+    path: Mapped[str]
+    since: Mapped[datetime | None]
+    money: Mapped[Decimal | None]
+    deadline: Mapped[datetime | None]
     count: Mapped[int]
     subject: Mapped[int | None] = mapped_column(BigInteger)
     owner_only: Mapped[bool]
     is_event: Mapped[bool] = mapped_column(server_default=FALSE)
-    begun_at: Mapped[datetime] = mapped_column(Moment)
-    ended_at: Mapped[datetime | None] = mapped_column(Moment)
+    begun_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
 
 
 class NoticeLook(Base):
@@ -73,7 +73,7 @@ class NoticeLook(Base):
 
     __tablename__ = "notice_look"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    looked_at: Mapped[datetime] = mapped_column(Moment)
+    looked_at: Mapped[datetime]
     newest_order: Mapped[int] = mapped_column(BigInteger)
 
 
@@ -86,7 +86,7 @@ class NoticeReader(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     ways: Mapped[dict[str, str]] = mapped_column(JSONB, server_default="{}")
-    stopped_at: Mapped[datetime | None] = mapped_column(Moment)
+    stopped_at: Mapped[datetime | None]
 
 
 class NoticeMail(Base):
@@ -112,13 +112,13 @@ class NoticeMail(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     notice_id: Mapped[int] = mapped_column(BigInteger)
     member_id: Mapped[int] = mapped_column(BigInteger)
-    sent_to: Mapped[str | None] = mapped_column(Text)
+    sent_to: Mapped[str | None]
     state: Mapped[Sending] = mapped_column(Text, server_default="waiting")
-    due_at: Mapped[datetime] = mapped_column(Moment)
-    letter: Mapped[str | None] = mapped_column(Text)
+    due_at: Mapped[datetime]
+    letter: Mapped[str | None]
     tries: Mapped[int] = mapped_column(server_default="0")
-    first_try_at: Mapped[datetime | None] = mapped_column(Moment)
-    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+    first_try_at: Mapped[datetime | None]
+    settled_at: Mapped[datetime | None]
 
 
 class Webhook(Base):
@@ -129,20 +129,20 @@ class Webhook(Base):
     __tablename__ = "webhook"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    url: Mapped[str] = mapped_column(Text)
+    url: Mapped[str]
     kinds: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     secret: Mapped[bytes] = mapped_column(LargeBinary)
     former_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
-    former_until: Mapped[datetime | None] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    off_at: Mapped[datetime | None] = mapped_column(Moment)
+    former_until: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    off_at: Mapped[datetime | None]
     # The reason why the webhook is off: its receiver is gone or failing, or an owner switched it
     # off.
-    off_why: Mapped[str | None] = mapped_column(Text)
-    last_sent_at: Mapped[datetime | None] = mapped_column(Moment)
+    off_why: Mapped[str | None]
+    last_sent_at: Mapped[datetime | None]
     # How often its receiver has failed since it took a message, and until when it is left alone.
     failures: Mapped[int] = mapped_column(server_default="0")
-    rests_until: Mapped[datetime | None] = mapped_column(Moment)
+    rests_until: Mapped[datetime | None]
 
 
 class WebhookDelivery(Base):
@@ -166,14 +166,14 @@ class WebhookDelivery(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     webhook_id: Mapped[int] = mapped_column(BigInteger)
-    message_id: Mapped[str] = mapped_column(Text)
-    kind: Mapped[str] = mapped_column(Text)
-    body: Mapped[str] = mapped_column(Text)
+    message_id: Mapped[str]
+    kind: Mapped[str]
+    body: Mapped[str]
     state: Mapped[Sending] = mapped_column(Text, server_default="waiting")
     tries: Mapped[int] = mapped_column(server_default="0")
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    first_try_at: Mapped[datetime | None] = mapped_column(Moment)
-    next_at: Mapped[datetime] = mapped_column(Moment)
+    created_at: Mapped[datetime]
+    first_try_at: Mapped[datetime | None]
+    next_at: Mapped[datetime]
     answer: Mapped[int | None]
-    error: Mapped[str | None] = mapped_column(Text)
-    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+    error: Mapped[str | None]
+    settled_at: Mapped[datetime | None]

@@ -19,6 +19,7 @@ from cardsync.access.rate_limits.groups import UPLOADS, WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.read_json import given_fields
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.limits import OPERATOR_SELLERS
@@ -76,10 +77,7 @@ async def change_seller(
     data: SellerChange,
 ) -> SellerShown:
     """Set a seller's plan or suspension. The change is in the seller's own activity, too."""
-    values = {
-        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
-    }
-    return await shops.change_shop(session, caller, seller_id, values, clock.now())
+    return await shops.change_shop(session, caller, seller_id, given_fields(data), clock.now())
 
 
 @get("/installation", responses=problems(*READ))

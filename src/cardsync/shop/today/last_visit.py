@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.session import run
 
 
@@ -22,8 +22,8 @@ class MemberVisit(Base):
     __tablename__ = "member_visit"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    seen_at: Mapped[datetime] = mapped_column(Moment)
-    before_at: Mapped[datetime | None] = mapped_column(Moment)
+    seen_at: Mapped[datetime]
+    before_at: Mapped[datetime | None]
 
 
 # Pause after which another view begins a new visit.

@@ -15,6 +15,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.read_json import given_fields
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
@@ -100,12 +101,9 @@ async def change_search(
     data: SearchChanges,
 ) -> SavedSearchBody:
     """Another name, query or place."""
-    given = {
-        name: value
-        for name, value in msgspec.structs.asdict(data).items()
-        if value is not msgspec.UNSET
-    }
-    row = await saved_searches.change_search(session, caller, search_id, given, clock.now())
+    row = await saved_searches.change_search(
+        session, caller, search_id, given_fields(data), clock.now()
+    )
     return struct_of(SavedSearchBody, row)
 
 

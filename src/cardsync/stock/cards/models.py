@@ -10,7 +10,7 @@ from decimal import Decimal
 from sqlalchemy import ARRAY, BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, Base, Moment, Money
+from cardsync.platform.database.columns import FALSE, NOW, Base
 
 
 class Card(Base):
@@ -52,40 +52,40 @@ class Card(Base):
     # The hash of the newest observation's amounts and quantity: an upload with the same values
     # writes nothing.
     values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    observed_at: Mapped[datetime] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    updated_at: Mapped[datetime] = mapped_column(Moment)
+    observed_at: Mapped[datetime]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
     quantity: Mapped[int] = mapped_column(Integer)
     gone: Mapped[bool] = mapped_column(server_default=FALSE)
     custom: Mapped[bool] = mapped_column(server_default=FALSE)
     # Searches use `search_text`, which search/folding.py builds from name, set, rarity and number,
     # and `number_leading`, the number at the beginning of the collector number.
     search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
-    condition: Mapped[str | None] = mapped_column(Text)
-    printing: Mapped[str] = mapped_column(Text)
-    language: Mapped[str] = mapped_column(Text)
-    product_line: Mapped[str] = mapped_column(Text)
-    price: Mapped[Decimal | None] = mapped_column(Money)
-    target_price: Mapped[Decimal | None] = mapped_column(Money)
+    condition: Mapped[str | None]
+    printing: Mapped[str]
+    language: Mapped[str]
+    product_line: Mapped[str]
+    price: Mapped[Decimal | None]
+    target_price: Mapped[Decimal | None]
     number_leading: Mapped[int | None] = mapped_column(Integer)
-    priced_at: Mapped[datetime | None] = mapped_column(Moment)
+    priced_at: Mapped[datetime | None]
     # matched, provisional or ambiguous.
-    match: Mapped[str] = mapped_column(Text)
-    market: Mapped[Decimal | None] = mapped_column(Money)
-    low: Mapped[Decimal | None] = mapped_column(Money)
-    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
-    direct_low: Mapped[Decimal | None] = mapped_column(Money)
-    product_line_label: Mapped[str] = mapped_column(Text)
-    set_name: Mapped[str] = mapped_column(Text)
-    product_name: Mapped[str] = mapped_column(Text)
-    title: Mapped[str] = mapped_column(Text)
-    number: Mapped[str] = mapped_column(Text)
-    rarity: Mapped[str] = mapped_column(Text)
-    condition_label: Mapped[str] = mapped_column(Text)
-    photo_url: Mapped[str] = mapped_column(Text)
+    match: Mapped[str]
+    market: Mapped[Decimal | None]
+    low: Mapped[Decimal | None]
+    low_with_shipping: Mapped[Decimal | None]
+    direct_low: Mapped[Decimal | None]
+    product_line_label: Mapped[str]
+    set_name: Mapped[str]
+    product_name: Mapped[str]
+    title: Mapped[str]
+    number: Mapped[str]
+    rarity: Mapped[str]
+    condition_label: Mapped[str]
+    photo_url: Mapped[str]
     # private, published or retired in rows that a member added; no marketplace file holds such a
     # row.
-    contribution: Mapped[str | None] = mapped_column(Text)
+    contribution: Mapped[str | None]
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
     # True if the price is My Store Price, because the file has no marketplace price.
     my_store_priced: Mapped[bool] = mapped_column(server_default=FALSE)
@@ -108,7 +108,7 @@ class CustomListing(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     listing_id: Mapped[int] = mapped_column(BigInteger)
-    title: Mapped[str] = mapped_column(Text)
+    title: Mapped[str]
 
 
 class PriceObservation(Base):
@@ -122,13 +122,13 @@ class PriceObservation(Base):
     __table_args__ = {"postgresql_partition_by": "RANGE (observed_at)"}  # noqa: RUF012
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    observed_at: Mapped[datetime] = mapped_column(primary_key=True)
     quantity: Mapped[int] = mapped_column(Integer)
-    price: Mapped[Decimal | None] = mapped_column(Money)
-    market: Mapped[Decimal | None] = mapped_column(Money)
-    low: Mapped[Decimal | None] = mapped_column(Money)
-    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
-    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+    price: Mapped[Decimal | None]
+    market: Mapped[Decimal | None]
+    low: Mapped[Decimal | None]
+    low_with_shipping: Mapped[Decimal | None]
+    direct_low: Mapped[Decimal | None]
 
 
 class SavedSearch(Base):
@@ -138,11 +138,11 @@ class SavedSearch(Base):
     __table_args__ = (Index("uq_saved_search_name", "seller_id", "name_key", unique=True),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
-    name_key: Mapped[str] = mapped_column(Text)
-    query: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
+    name_key: Mapped[str]
+    query: Mapped[str]
     position: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class CardColumns(Base):
@@ -161,7 +161,7 @@ class SellerSet(Base):
 
     __tablename__ = "seller_set"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    set_name: Mapped[str] = mapped_column(Text, primary_key=True)
+    set_name: Mapped[str] = mapped_column(primary_key=True)
 
 
 class SettledMatch(Base):
@@ -172,9 +172,9 @@ class SettledMatch(Base):
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     product_id: Mapped[int] = mapped_column(BigInteger)
     was_product_id: Mapped[int] = mapped_column(BigInteger)
-    was_match: Mapped[str] = mapped_column(Text)
-    settled_by: Mapped[str] = mapped_column(Text)
-    settled_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    was_match: Mapped[str]
+    settled_by: Mapped[str]
+    settled_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 CARD_ID_BLOCK = 1000

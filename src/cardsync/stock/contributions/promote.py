@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.stock.contributions.newly_listed import (
     Live,
@@ -42,7 +42,7 @@ class PublishedContribution(Base):
     __tablename__ = "published_contribution"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    published_at: Mapped[datetime] = mapped_column(Moment)
+    published_at: Mapped[datetime]
     listed: Mapped[dict[str, int]] = mapped_column(JSONB)
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base
 
 
 class CardList(Base):
@@ -28,12 +28,12 @@ class CardList(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    name: Mapped[str] = mapped_column(Text)
-    name_key: Mapped[str] = mapped_column(Text)
-    slug: Mapped[str] = mapped_column(Text)
+    name: Mapped[str]
+    name_key: Mapped[str]
+    slug: Mapped[str]
     position: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    deleted_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    deleted_at: Mapped[datetime | None]
 
 
 class CardListEntry(Base):
@@ -51,4 +51,4 @@ class CardListEntry(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     list_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    added_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    added_at: Mapped[datetime] = mapped_column(server_default=NOW)

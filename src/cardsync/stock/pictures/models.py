@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index, Text, text
+from sqlalchemy import BigInteger, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 
 
 class Fetched:
@@ -19,10 +19,10 @@ class Fetched:
     next fetch, or null if none is needed.
     """
 
-    address: Mapped[str] = mapped_column(Text, primary_key=True)
-    host: Mapped[str] = mapped_column(Text)
-    digest: Mapped[str | None] = mapped_column(Text)
-    next_at: Mapped[datetime | None] = mapped_column(Moment)
+    address: Mapped[str] = mapped_column(primary_key=True)
+    host: Mapped[str]
+    digest: Mapped[str | None]
+    next_at: Mapped[datetime | None]
     # The tries that brought no picture, whatever the reason.
     tries: Mapped[int] = mapped_column(server_default="0")
 
@@ -60,6 +60,6 @@ class PictureHost(Base):
     """A host of pictures; no worker sends it a request before `next_at`."""
 
     __tablename__ = "picture_host"
-    host: Mapped[str] = mapped_column(Text, primary_key=True)
-    next_at: Mapped[datetime] = mapped_column(Moment)
+    host: Mapped[str] = mapped_column(primary_key=True)
+    next_at: Mapped[datetime]
     failures: Mapped[int] = mapped_column(server_default="0")

@@ -16,7 +16,7 @@ from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.printings import NORMAL, checked_printing
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.platform import errors, limits
-from cardsync.platform.read_json import Amount
+from cardsync.platform.read_json import Amount, given_fields
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
 from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
 
@@ -132,9 +132,7 @@ def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
 
 
 def changed_columns(changes: Changes) -> dict[str, Any]:
-    given = {
-        name: value for name, value in msgspec.structs.asdict(changes).items() if value is not UNSET
-    }
+    given = given_fields(changes)
     if "marketplace_id" in given:
         given["listing_id"] = given.pop("marketplace_id")
     if given.get("box") is not None:

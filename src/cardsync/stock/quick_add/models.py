@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, LargeBinary
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, Base
 
 Status = Literal["draft", "published", "pending", "listed", "rejected"]
 
@@ -65,46 +65,46 @@ class QuickAdd(Base):
     product_id: Mapped[int] = mapped_column(BigInteger)
     # The marketplace's id of the card, if the seller or the inventory knows it.
     listing_id: Mapped[int | None] = mapped_column(BigInteger)
-    product_line: Mapped[str] = mapped_column(Text)
-    product_line_label: Mapped[str] = mapped_column(Text)
-    set_name: Mapped[str] = mapped_column(Text)
-    product_name: Mapped[str] = mapped_column(Text)
-    number: Mapped[str] = mapped_column(Text)
-    rarity: Mapped[str] = mapped_column(Text)
-    condition: Mapped[str] = mapped_column(Text)
-    condition_label: Mapped[str] = mapped_column(Text)
-    printing: Mapped[str] = mapped_column(Text)
-    language: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str]
+    product_line_label: Mapped[str]
+    set_name: Mapped[str]
+    product_name: Mapped[str]
+    number: Mapped[str]
+    rarity: Mapped[str]
+    condition: Mapped[str]
+    condition_label: Mapped[str]
+    printing: Mapped[str]
+    language: Mapped[str]
     # Only custom listings have a title and a photo.
-    title: Mapped[str] = mapped_column(Text, server_default="")
-    photo_url: Mapped[str] = mapped_column(Text, server_default="")
+    title: Mapped[str] = mapped_column(server_default="")
+    photo_url: Mapped[str] = mapped_column(server_default="")
     quantity: Mapped[int]
-    price: Mapped[Decimal | None] = mapped_column(Money)
-    cost: Mapped[Decimal | None] = mapped_column(Money)
-    source: Mapped[str] = mapped_column(Text, server_default="")
+    price: Mapped[Decimal | None]
+    cost: Mapped[Decimal | None]
+    source: Mapped[str] = mapped_column(server_default="")
     box: Mapped[int | None]
     # The label of the box, if it has one.
-    box_label: Mapped[str | None] = mapped_column(Text)
+    box_label: Mapped[str | None]
     slot: Mapped[int | None]
     # The member's contribution that this entry lists.
     contribution_id: Mapped[int | None] = mapped_column(BigInteger)
     # How many files have held this entry, the time and the SHA-256 of the newest file, and how many
     # copies of the card the marketplace listed before it.
     served: Mapped[int] = mapped_column(server_default="0")
-    served_at: Mapped[datetime | None] = mapped_column(Moment)
-    file_sha256: Mapped[str | None] = mapped_column(Text)
+    served_at: Mapped[datetime | None]
+    file_sha256: Mapped[str | None]
     quantity_before: Mapped[int | None]
     # Why the entry was rejected or returned to the queue.
-    reason: Mapped[str | None] = mapped_column(Text)
+    reason: Mapped[str | None]
     # Settled by: agent, import or a member.
-    settled_by: Mapped[str | None] = mapped_column(Text)
+    settled_by: Mapped[str | None]
     # The live card that lists this entry's copies.
     card_id: Mapped[int | None] = mapped_column(BigInteger)
-    created_by: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-    published_at: Mapped[datetime | None] = mapped_column(Moment)
-    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    published_at: Mapped[datetime | None]
+    settled_at: Mapped[datetime | None]
 
 
 class QuickAddFile(Base):
@@ -121,6 +121,6 @@ class QuickAddFile(Base):
     # The ids of the entries, in the order of the file's rows.
     entry_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     # The credential, and the name that the agent reports for its installation.
-    served_to: Mapped[str] = mapped_column(Text)
-    made_at: Mapped[datetime] = mapped_column(Moment)
-    received_at: Mapped[datetime | None] = mapped_column(Moment)
+    served_to: Mapped[str]
+    made_at: Mapped[datetime]
+    received_at: Mapped[datetime | None]

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base
 
 
 class CardLocation(Base):
@@ -54,7 +54,7 @@ class ShelfBox(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    label: Mapped[str] = mapped_column(Text)
+    label: Mapped[str]
     way: Mapped[str] = mapped_column(Text(collation="C"))
 
 
@@ -84,12 +84,12 @@ class ShelfCount(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     box: Mapped[int]
     # The label of the box, if it has one.
-    box_label: Mapped[str | None] = mapped_column(Text)
+    box_label: Mapped[str | None]
     slot: Mapped[int | None]
     state: Mapped[CountState] = mapped_column(Text, server_default="open")
-    begun_by: Mapped[str] = mapped_column(Text)
-    begun_at: Mapped[datetime] = mapped_column(Moment)
-    ended_at: Mapped[datetime | None] = mapped_column(Moment)
+    begun_by: Mapped[str]
+    begun_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
     lines: Mapped[int] = mapped_column(server_default="0")
     correct: Mapped[int] = mapped_column(server_default="0")
     wrong: Mapped[int] = mapped_column(server_default="0")
@@ -115,4 +115,4 @@ class ShelfCountLine(Base):
     expected: Mapped[int]
     seen: Mapped[int | None]
     # The outcome is correct, wrong, moved or unseen, and null while the count is open.
-    outcome: Mapped[str | None] = mapped_column(Text)
+    outcome: Mapped[str | None]
