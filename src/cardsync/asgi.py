@@ -120,7 +120,7 @@ from cardsync.web.request_forms import unify_requests
 from cardsync.web.security_txt import security_txt
 
 
-async def _not_found(answer: Response[Any]) -> Response[Any]:
+async def _not_found(answer: Response[object]) -> Response[object]:
     """An unknown address under /openapi is refused like any other."""
     if answer.status_code == 404:
         raise NotFoundException

@@ -156,5 +156,5 @@ def _client(server: str, key: str) -> httpx.Client:
 def _split(http: httpx.Client) -> dict[str, Any]:
     answer = http.post("/api/discovery/basket", json={"cards": basket()})
     answer.raise_for_status()
-    found: dict[str, Any] = answer.json()
+    found: dict[str, object] = answer.json()
     return found

@@ -45,9 +45,9 @@ def note(
     *,
     risk: str = "low",
     outcome: str = "applied",
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-    undo: Mapping[str, Any] | None = None,
+    before: Mapping[str, object] | None = None,
+    after: Mapping[str, object] | None = None,
+    undo: Mapping[str, object] | None = None,
 ) -> Activity:
     """Add an entry for an action of the caller. `undo` holds `kind` and the values that this kind
     needs. Without it the entry can't be undone.

@@ -63,7 +63,7 @@ BY_BEARER = {_OPTION: Callers.BEARER}
 # `dashboard/form_handlers.post_form` checks before it reads any other field.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.
-READS: dict[str, Any] = {_READS: True}
+READS: dict[str, object] = {_READS: True}
 # Security requirements as OpenAPI writes them. The method decides a token's scope, unless the route
 # names it. A token's scopes are those of the method, unless the route names them.
 A_TOKEN = {"token": list[str]()}
@@ -138,7 +138,7 @@ def among_programs(app: ASGIApp) -> ASGIApp:
     return admitted
 
 
-async def _admit_key(scope: Scope, opt: Mapping[str, Any]) -> Caller:
+async def _admit_key(scope: Scope, opt: Mapping[str, object]) -> Caller:
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
     try:
@@ -157,7 +157,7 @@ async def _admit_key(scope: Scope, opt: Mapping[str, Any]) -> Caller:
     return caller
 
 
-async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:
+async def _admit_token(scope: Scope, token: str, opt: Mapping[str, object]) -> Caller:
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
     host = header(scope, b"host")
@@ -187,7 +187,7 @@ async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Call
 async def _admit_again(
     scope: Scope,
     caller: Caller,
-    opt: Mapping[str, Any],
+    opt: Mapping[str, object],
 ) -> Caller:
     """Admit a call inside an assistant's request; its caller has just been admitted."""
     limits: RateLimits = scope["litestar_app"].state.rate_limits
@@ -196,7 +196,7 @@ async def _admit_again(
     return caller
 
 
-def _need_scope_of(scope: Scope, caller: Caller, opt: Mapping[str, Any]) -> None:
+def _need_scope_of(scope: Scope, caller: Caller, opt: Mapping[str, object]) -> None:
     """Raises InsufficientScope."""
     reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
     need_scope(scope, caller, READ if reads else WRITE)
@@ -208,7 +208,7 @@ def need_scope(scope: Scope, caller: Caller, needed: str) -> None:
     access_tokens.need_scope(caller.identity.scopes, needed, url)
 
 
-async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:
+async def _admit_member(scope: Scope, token: str, opt: Mapping[str, object]) -> Caller:
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
     try:

@@ -279,7 +279,7 @@ class KeyRing:
         self._database = database
         self._size = size
         self._sql = sql
-        self._known: OrderedDict[bytes, tuple[Any, ...]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[object, ...]] = OrderedDict()
         # Look-ups of keys that are not cached share two of the pool's connections, so that requests
         # of known sellers keep the others.
         self._strangers = asyncio.Semaphore(2)

@@ -39,9 +39,9 @@ def longest(settings: Settings) -> float:
     return settings.request_seconds + settings.backtest_seconds
 
 
-POLLED: dict[str, Any] = {_OPTION: _polled}
+POLLED: dict[str, object] = {_OPTION: _polled}
 """`opt` of the routes that agents poll: an agent that gets its answer in time polls again soon."""
-BACKTEST: dict[str, Any] = {_OPTION: longest}
+BACKTEST: dict[str, object] = {_OPTION: longest}
 """`opt` of the route that prices many days in one request."""
 
 

@@ -218,7 +218,7 @@ async def is_known(session: AsyncSession) -> bool:
 
 
 async def _run(
-    session: AsyncSession, function: str, values: Sequence[int | str | bytes], *more: Any
+    session: AsyncSession, function: str, values: Sequence[int | str | bytes], *more: object
 ) -> Any:
     """Call a database function; the proof covers the function's name and `values`."""
     given = [*values, _proof(session, function, values), *more]

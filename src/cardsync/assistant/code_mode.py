@@ -69,7 +69,7 @@ HINTS: Final = {
     "openWorldHint": True,
 }
 FUNCTIONS: Final[Mapping[str, Binding]] = {one.function: one for one in TABLE}
-_LIMITS: Final[dict[str, Any]] = {
+_LIMITS: Final[dict[str, object]] = {
     "max_feed_duration_secs": SECONDS,
     "max_memory": MEMORY,
     "max_recursion_depth": DEPTH,
@@ -78,7 +78,7 @@ _LIMITS: Final[dict[str, Any]] = {
 }
 
 
-def _function(*_: Any, **__: Any) -> None:
+def _function(*_: object, **__: object) -> None:
     """Represents a binding in a program; the interpreter stops at its call and never runs this
     body.
     """
@@ -120,7 +120,7 @@ class Broken(Exception):
     """A program failed; the text has the reason and the calls that it had made."""
 
 
-async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
+async def run(scope: Scope, arguments: Mapping[str, object]) -> list[str]:
     """Run a program and return the blocks of its answer. Raises Broken, InvalidPayload,
     ServiceUnavailable.
     """
@@ -143,7 +143,7 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
         raise Broken(_broken("it took too long", done)) from None
     if _is_too_large(result):
         raise Broken(_broken("its result is too large; return less", done))
-    told: dict[str, Any] = {"result": result, **done.done()}
+    told: dict[str, object] = {"result": result, **done.done()}
     if printed:
         told["printed"] = printed
     try:
@@ -152,7 +152,7 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
         raise Broken(_broken("its result is not JSON", done)) from None
 
 
-def _is_too_large(*values: Any) -> bool:
+def _is_too_large(*values: object) -> bool:
     """Return whether the values are larger than a request may be, counting shared parts each time.
     The walk ends at the limit.
     """
@@ -180,7 +180,9 @@ def _broken(reason: str, done: _Program) -> str:
     return f"The program broke: {reason}\nIt had done: {told}"
 
 
-async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program) -> tuple[Any, str]:
+async def _execute(
+    pool: AsyncMonty, scope: Scope, program: str, done: _Program
+) -> tuple[object, str]:
     import pydantic_monty as monty
 
     printed = monty.CollectString(max_bytes=PRINTED)
@@ -239,7 +241,7 @@ async def _called(step: AsyncFunctionSnapshot, scope: Scope, done: _Program) -> 
     return await step.resume(resumed)
 
 
-def _id(value: Any) -> str:
+def _id(value: object) -> str:
     """Return the ID in a write's answer, if it has one."""
     named = [value.get(key) for key in ("id", "plan_id")] if isinstance(value, dict) else []
     found = [one for one in named if isinstance(one, int | str)]
@@ -251,7 +253,7 @@ def _id(value: Any) -> str:
 
 
 async def _answer(
-    scope: Scope, binding: Binding, given: tuple[Any, ...], named: Mapping[str, Any]
+    scope: Scope, binding: Binding, given: tuple[object, ...], named: Mapping[str, object]
 ) -> Any:
     """Return the answer of a call in the form that a program gets. Raises Refusal."""
     try:
@@ -271,8 +273,8 @@ async def _answer(
 
 
 def _arguments(
-    binding: Binding, given: tuple[Any, ...], named: Mapping[str, Any]
-) -> dict[str, Any]:
+    binding: Binding, given: tuple[object, ...], named: Mapping[str, object]
+) -> dict[str, object]:
     """Return the arguments by name; positional ones follow the order of the table. `from_` is the
     argument `from`, a keyword that no program can write.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 
 class Client(NamedTuple):
@@ -24,7 +24,7 @@ class Client(NamedTuple):
         return self.command.replace("{origin}", origin).replace("{address}", address)
 
 
-def _lines(file: Mapping[str, Any]) -> str:
+def _lines(file: Mapping[str, object]) -> str:
     return json.dumps(file, indent=2, ensure_ascii=False)
 
 

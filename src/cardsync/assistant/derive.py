@@ -20,7 +20,7 @@ _ID: Final = {"type": "integer"}
 _OBJECTS: Final = {"type": "array", "items": {"type": "object"}}
 
 
-def _told(schema: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _told(schema: Mapping[str, object], text: str) -> dict[str, object]:
     return {**schema, "description": text}
 
 
@@ -37,7 +37,7 @@ _REVIEWS: Final = _told(
     },
     "As they were read",
 )
-OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+OPEN_BODIES: Final[Mapping[str, Mapping[str, object]]] = {
     "lists.create": {"name": _told(_TEXT, "1 to 100 characters")},
     "lists.rename": {"name": _told(_TEXT, "1 to 100 characters")},
     "discovery.findAvailability": {
@@ -101,7 +101,7 @@ _PAYLOAD_TOLD: Final = "The selection: marketplace_ids, else card_ids, else sear
 _ABOUT: Final = 200
 
 
-def derived(document: Mapping[str, Any]) -> dict[str, Shapes]:
+def derived(document: Mapping[str, object]) -> dict[str, Shapes]:
     """Return the shapes of every binding in the table, from openapi.json."""
     whole = opened(document)
     return {
@@ -131,7 +131,7 @@ def _shapes(document: Mapping[str, Any], binding: Binding) -> Shapes:
 
 
 def _arguments(
-    schemas: Mapping[str, Any], binding: Binding, operation: Mapping[str, Any]
+    schemas: Mapping[str, object], binding: Binding, operation: Mapping[str, Any]
 ) -> Iterator[Argument]:
     given = {one["name"]: one for one in operation.get("parameters", ())}
     for wire in re.findall(r"\{(\w+)\}", binding.path):

@@ -94,7 +94,7 @@ def asked(binding: Binding, arguments: Mapping[str, Any]) -> OwnRequest:
     )
 
 
-def own_path(given: Any) -> str:
+def own_path(given: object) -> str:
     """Return the path and query of an address of our own API. Raises InvalidPayload for any other."""
     if not isinstance(given, str):
         raise errors.InvalidPayload("path: must be a string")
@@ -122,7 +122,7 @@ def _json(body: Any) -> bytes:
         raise errors.InvalidPayload("an argument cannot be sent as JSON") from None
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, _Text):
         raise errors.InvalidPayload(f"{name}: must be one value")
     text = _written(name, value)
@@ -145,7 +145,7 @@ def _written(name: str, value: _Text) -> str:
 
 
 async def call(
-    scope: Scope, binding: Binding, arguments: Mapping[str, Any], caller: Caller | None
+    scope: Scope, binding: Binding, arguments: Mapping[str, object], caller: Caller | None
 ) -> Answer:
     """Return the answer of the binding's route. `scope` is the request of the assistant. `caller`
     was admitted with it, or is None if the credential must be checked again.
@@ -157,7 +157,7 @@ async def call(
     return await _send(scope, asked(binding, arguments), caller)
 
 
-def _inner(scope: Scope, request: OwnRequest, caller: Caller | None) -> dict[str, Any]:
+def _inner(scope: Scope, request: OwnRequest, caller: Caller | None) -> dict[str, object]:
     """Return the scope of the request for the application."""
     path, _, query = request.target.partition("?")
     headers = [pair for pair in scope["headers"] if pair[0] in _PASSED_ON]

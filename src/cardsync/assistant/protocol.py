@@ -73,7 +73,7 @@ def own_host(app: ASGIApp) -> ASGIApp:
     return checked
 
 
-def _challenged(request: AnyRequest, problem: errors.Problem) -> Response[Any]:
+def _challenged(request: AnyRequest, problem: errors.Problem) -> Response[object]:
     """Answer a refused credential, and name the document that explains how to get another."""
     url = metadata_url(request.app.state.settings, request.headers.get("host"))
     challenge = problem.headers.get("WWW-Authenticate", 'Bearer realm="cardsync"')

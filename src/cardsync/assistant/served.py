@@ -168,7 +168,7 @@ def listed() -> list[types.Tool]:
 
 
 async def _list_tools(
-    _: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    _: ServerRequestContext[object, object], params: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
     return types.ListToolsResult(tools=listed())
 
@@ -199,7 +199,7 @@ def _is_tool(name: str) -> bool:
 
 
 async def _answered(
-    scope: Scope, name: str, arguments: dict[str, Any] | None
+    scope: Scope, name: str, arguments: dict[str, object] | None
 ) -> tuple[list[str], bool]:
     """Return the blocks of a call's answer, and whether it is an error."""
     try:
@@ -211,7 +211,7 @@ async def _answered(
 
 
 async def _list_prompts(
-    _: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    _: ServerRequestContext[object, object], params: types.PaginatedRequestParams | None
 ) -> types.ListPromptsResult:
     return types.ListPromptsResult(
         prompts=[
@@ -232,7 +232,7 @@ async def _list_prompts(
 
 
 async def _get_prompt(
-    _: ServerRequestContext[Any, Any], params: types.GetPromptRequestParams
+    _: ServerRequestContext[object, object], params: types.GetPromptRequestParams
 ) -> types.GetPromptResult:
     prompt = prompts.BY_NAME.get(params.name)
     if prompt is None:

@@ -73,7 +73,7 @@ def texts(binding: str, answer: Answer, detail: Detail) -> list[str]:
     return [DATA, fitting(_chosen(msgspec.json.decode(body), fields))]
 
 
-def _chosen(value: Any, fields: Mapping[str, tuple[str, ...]], key: str = "") -> Any:
+def _chosen(value: object, fields: Mapping[str, tuple[str, ...]], key: str = "") -> object:
     if isinstance(value, list):
         return [_chosen(one, fields, key) for one in value]
     if not isinstance(value, dict):
@@ -106,17 +106,17 @@ def fitting(value: Any) -> str:
     return msgspec.json.encode({**value, "cut": [*told[:10], "ask for fewer rows"]}).decode()
 
 
-def _longest(value: Any, place: str = "") -> tuple[int, Any, Any, str] | None:
+def _longest(value: object, place: str = "") -> tuple[int, Any, Any, str] | None:
     """Return the list with the most bytes and at least one row: its size, its container, its key
     there, and its path. An outer list is cut only if it has rows to lose.
     """
-    found: tuple[int, Any, Any, str] | None = None
+    found: tuple[int, object, object, str] | None = None
     pairs = value.items() if isinstance(value, dict) else ()
     for key, inner in pairs:
         at = f"{place}.{key}" if place else str(key)
         if isinstance(inner, list) and inner:
             size = len(msgspec.json.encode(inner))
-            candidate: tuple[int, Any, Any, str] | None = (size, value, key, at)
+            candidate: tuple[int, object, object, str] | None = (size, value, key, at)
         else:
             candidate = _longest(inner, at)
         if candidate and (found is None or candidate[0] > found[0]):

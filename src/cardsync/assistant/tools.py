@@ -74,7 +74,7 @@ class Tool(NamedTuple):
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the arguments: of all bindings together, if there are several."""
-        properties: dict[str, Any] = {}
+        properties: dict[str, object] = {}
         if len(self.bindings) > 1:
             names = [binding.name for binding in self.bindings]
             properties["what"] = {"type": "string", "enum": names}
@@ -88,7 +88,7 @@ class Tool(NamedTuple):
             if len(self.bindings) > 1
             else [one.name for one in shapes()[self.bindings[0].name].arguments if one.required]
         )
-        schema: dict[str, Any] = {"type": "object", "properties": properties}
+        schema: dict[str, object] = {"type": "object", "properties": properties}
         if required:
             schema["required"] = required
         return {**schema, "additionalProperties": False}
@@ -128,7 +128,7 @@ def writing(name: str) -> bool:
     return tool is not None and tool.writes
 
 
-async def call(scope: Scope, name: str, arguments: dict[str, Any]) -> list[str]:
+async def call(scope: Scope, name: str, arguments: dict[str, object]) -> list[str]:
     """Call a tool and return the blocks of text of its answer. Raises Refusal."""
     caller = ADMITTED.of(scope)
     try:

@@ -9,7 +9,7 @@ equally: a tie is never decided.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 Certainty = Literal["certain", "probable", "possible"]
 
@@ -21,7 +21,9 @@ class Evidence(NamedTuple):
     reasons: list[str]
 
 
-def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | None) -> Evidence:
+def weigh(
+    found: str, listing: Mapping[str, object], product: Mapping[str, object] | None
+) -> Evidence:
     """Rate a match. `found` is settled, matched, ambiguous, provisional or contributed."""
     if found == "settled":
         return Evidence("certain", ["A member chose this product."])
@@ -36,7 +38,7 @@ def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | N
     return Evidence("certain", ["Set, name, number and printing agree."])
 
 
-def _missing_parts(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]:
+def _missing_parts(listing: Mapping[str, object], product: Mapping[str, object]) -> list[str]:
     """Return a sentence for each part that is not proven."""
     reasons = {
         "The set was found by its code, because the catalog writes its name differently.": (

@@ -98,7 +98,7 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
                 for one in await sources_for(session, game, source)
             ]
         for game, one in chosen:
-            tried: dict[str, Any] = {"game": game, "source": one.name}
+            tried: dict[str, object] = {"game": game, "source": one.name}
             try:
                 said = await install(database, settings, one, game, say, fewer=fewer)
                 done.append(tried | {"result": said, "error": None})

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 import structlog
@@ -143,7 +143,7 @@ async def held_alone(
 
 
 async def _holding(
-    database: Database, held: Held, progress: Progress, work: Coroutine[Any, Any, str]
+    database: Database, held: Held, progress: Progress, work: Coroutine[object, object, str]
 ) -> str:
     """Do the work while renewing the hold and recording the progress. Raises HoldLost."""
     task = asyncio.create_task(work)

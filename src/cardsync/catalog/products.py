@@ -160,7 +160,7 @@ async def lines_meant(
 
 
 async def _in_lines(
-    database: Database, rows: Sequence[Mapping[str, Any]], lines: Sequence[str]
+    database: Database, rows: Sequence[Mapping[str, object]], lines: Sequence[str]
 ) -> list[dict[str, int | None]]:
     """Return for each row the lines whose catalog has its card, each with the product, or with None
     if several match.

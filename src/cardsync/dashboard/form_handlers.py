@@ -71,7 +71,7 @@ async def _read(request: AnyRequest) -> None:
     _SENDING.set(_Sending(session_token(request.scope) or "", is_owner, entries))
 
 
-def _with_undo(answer: Response[Any]) -> Response[Any]:
+def _with_undo(answer: Response[object]) -> Response[object]:
     """Add the id of the form's last entry to the next page's address, so that the page offers its
     undo.
     """
@@ -132,8 +132,8 @@ _WRITER: Final = {"writer": Provide(_provide_writer, sync_to_thread=False)}
 
 def post_form(
     path: str | list[str],
-    opt: Mapping[str, Any] | None = None,
-    **given: Any,
+    opt: Mapping[str, object] | None = None,
+    **given: object,
 ) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
     """Make a function the handler of a form of the signed-in member's pages.
 

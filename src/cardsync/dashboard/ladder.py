@@ -48,7 +48,7 @@ class Ladder(NamedTuple):
     move: tuple[str, str] | None
 
 
-def ladder_of(card: CardBody, steps: Sequence[Mapping[str, Any]]) -> Ladder | None:
+def ladder_of(card: CardBody, steps: Sequence[Mapping[str, object]]) -> Ladder | None:
     """Return the scale; None if fewer than two prices are known. `steps` are the steps of the
     card's explanation, which contain the bounds.
     """

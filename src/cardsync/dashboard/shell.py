@@ -130,7 +130,7 @@ def _done(request: PageRequest) -> str:
     return sentences(str(request.query_params.get("done", "")))
 
 
-def see(path: str, done: str = "", **query: Any) -> Response[str]:
+def see(path: str, done: str = "", **query: object) -> Response[str]:
     """Send the browser to a page after a form has done its work; `done` is a message of ours."""
     if done and not sentences(done):
         raise ValueError(f"{done!r} is no message of dashboard/messages.py")
@@ -139,13 +139,13 @@ def see(path: str, done: str = "", **query: Any) -> Response[str]:
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
 
 
-def url(path: str, /, **query: Any) -> str:
+def url(path: str, /, **query: object) -> str:
     """Return an address with the parameters that are not empty."""
     given = {name: value for name, value in query.items() if value not in (None, "", [])}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-def pages_of(path: str, /, **query: Any) -> Callable[..., str]:
+def pages_of(path: str, /, **query: object) -> Callable[..., str]:
     """Return the function for the addresses of a list's pages: `pages_of("/customers")(page=2)`."""
     return partial(url, path, **query)
 

@@ -53,7 +53,7 @@ def price() -> None:
     """
 
 
-def _ask(work: Callable[[Database], Awaitable[Any]]) -> Any:
+def _ask(work: Callable[[Database], Awaitable[Any]]) -> object:
     say("queries of rules are answered by PostgreSQL; nothing is stored in it")
     return with_database(work)
 

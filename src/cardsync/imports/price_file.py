@@ -215,7 +215,7 @@ def explain_in_file(
     marketplace_id: int,
     given: RuleSet,
     ask: Ask,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the same fields for a row as `GET /api/v1/pricing/explain/{marketplace_id}`.
 
     Raises CommandError.

@@ -73,7 +73,7 @@ async def look_up(
     now: datetime,
 ) -> Answers:
     """Read everything that resolved references and mistyped words still need."""
-    values: dict[str, Any] = {"ids": list(ids), "now": now, "caller": caller_id}
+    values: dict[str, object] = {"ids": list(ids), "now": now, "caller": caller_id}
     parts = [_OFFERS, _NEARBY] if ids else []
     pairs = [(word, left) for word in sorted(set(mistyped)) for left in sorted(_deletes(word))]
     if pairs:

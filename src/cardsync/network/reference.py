@@ -117,7 +117,7 @@ def references(
     body: object,
     shape: type[R],
     most: int = REFERENCES,
-) -> tuple[str, list[tuple[dict[str, Any], R]]]:
+) -> tuple[str, list[tuple[dict[str, object], R]]]:
     """Return the game and the references of a body, as sent and as parsed.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
@@ -128,7 +128,7 @@ def references(
     if (cards is None) == (given.get("name") is None):
         raise errors.InvalidPayload("send either one reference, with its name, or a list of cards")
     if cards is None:
-        sent: list[dict[str, Any]] = [{name: given[name] for name in FIELDS if name in given}]
+        sent: list[dict[str, object]] = [{name: given[name] for name in FIELDS if name in given}]
         found = [read(sent[0], shape)]
     else:
         sent = read(cards, _Cards, "cards")
@@ -147,12 +147,12 @@ def references(
     return NAME_BY_LABEL.get(plain, plain), list(zip(sent, found, strict=True))
 
 
-def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[CardReference]:
+def comparable(cards: Iterable[tuple[dict[str, object], Reference]]) -> list[CardReference]:
     """Return the references in comparable form, in order."""
     return [_comparable(sent, card) for sent, card in cards]
 
 
-def _comparable(sent: dict[str, Any], card: Reference) -> CardReference:
+def _comparable(sent: dict[str, object], card: Reference) -> CardReference:
     name, written = _apart(card)
     number = read_collector_number(written)
     given_set, finish = card.set or "", folded(card.finish or "")

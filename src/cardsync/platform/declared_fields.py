@@ -29,12 +29,12 @@ from cardsync.platform.read_json import ReadBy, given_fields
 VALUE: Final = "…"
 
 
-def _money(value: Any) -> int:
+def _money(value: object) -> int:
     """Convert a decimal string or a JSON number of dollars to ten-thousandths."""
     return to_units(read_amount(value))
 
 
-def _time(value: Any) -> datetime:
+def _time(value: object) -> datetime:
     moment = read_moment(value) if isinstance(value, str) else None
     if moment is None:
         raise ValueError("must be a time like 2026-11-21T08:00:00Z")
@@ -120,7 +120,7 @@ class Declared(NamedTuple):
         return "select" if self.field.options else {bool: "check"}.get(self.type, self.field.input)
 
 
-def is_part(kind: Any) -> bool:
+def is_part(kind: object) -> bool:
     """Return whether values of this type are things that declare fields."""
     return is_dataclass(kind)
 
@@ -132,7 +132,7 @@ def declared(thing: type) -> tuple[Declared, ...]:
     return tuple(_declared(each, hints[each.name]) for each in fields(thing))
 
 
-def _declared(attribute: Any, hint: Any) -> Declared:
+def _declared(attribute: Any, hint: object) -> Declared:
     own = _UNDECLARED
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
@@ -176,7 +176,7 @@ def _amount(units: int) -> str:
 _THINGS: Final[dict[type, type]] = {}
 
 
-def body_struct(name: str, thing: type, *without: str) -> Any:
+def body_struct(name: str, thing: type, *without: str) -> object:
     """Return the struct of a request body that changes the thing; every field is optional."""
     return changed_struct(name, [one for one in declared(thing) if one.name not in without])
 
@@ -187,7 +187,7 @@ def changed_struct(name: str, of: Sequence[Declared]) -> Any:
 
 
 @cache
-def answer_struct(name: str, thing: type, *without: str) -> Any:
+def answer_struct(name: str, thing: type, *without: str) -> object:
     """Return the struct of a response body that shows the thing."""
     return shown_struct(name, [one for one in declared(thing) if one.name not in without])
 
@@ -198,7 +198,7 @@ def shown_struct(name: str, of: Sequence[Declared]) -> Any:
 
 
 @cache
-def _body_part(name: str, thing: type) -> Any:
+def _body_part(name: str, thing: type) -> object:
     shapes = [
         (each.name, _body(each), *(() if each.default is MISSING else (each.default,)))
         for each in declared(thing)
@@ -245,7 +245,7 @@ def _answer(each: Declared) -> Any:
     return kind | None if each.nullable else kind
 
 
-def _answer_type(kind: Any, own: Field) -> Any:
+def _answer_type(kind: object, own: Field) -> Any:
     if is_part(kind):
         return answer_struct(own.parts[1], kind)
     if get_origin(kind) is tuple:
@@ -311,7 +311,7 @@ def values_of(body: msgspec.Struct) -> dict[str, Any]:
     return {name: _of_body(value) for name, value in given_fields(body).items()}
 
 
-def _of_body(value: Any) -> Any:
+def _of_body(value: Any) -> object:
     if isinstance(value, list):
         return tuple(_of_body(one) for one in value)
     if isinstance(value, dict):
@@ -328,7 +328,7 @@ def to_json(thing: Any) -> dict[str, Any]:
     }
 
 
-def from_row(row: Any, names: Iterable[str]) -> dict[str, Any]:
+def from_row(row: object, names: Iterable[str]) -> dict[str, Any]:
     """Convert the columns of a row to the thing's values, with money in ten-thousandths."""
     values = {name: getattr(row, name) for name in names}
     return {n: to_units(v) if isinstance(v, Decimal) else v for n, v in values.items()}

@@ -30,6 +30,6 @@ class Like:
     needs: tuple[str, ...]
     needed: bool
 
-    def __init__(self, type: Any, *needs: str, needed: bool = False) -> None:
+    def __init__(self, type: object, *needs: str, needed: bool = False) -> None:
         for name, value in (("type", type), ("needs", needs), ("needed", needed)):
             object.__setattr__(self, name, value)

@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import structlog
 
 # Each function gets every line before it is written, and may add to it.
-LISTENERS: list[Callable[[MutableMapping[str, Any]], None]] = []
+LISTENERS: list[Callable[[MutableMapping[str, object]], None]] = []
 
 
 class Unfailing:
@@ -77,14 +77,14 @@ _DETAIL = re.compile(
 )
 
 
-def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+def _without_detail(_logger: object, _method: str, event: dict[str, object]) -> dict[str, object]:
     """Remove PostgreSQL's DETAIL, which quotes values of the row."""
     if "exception" in event:
         event["exception"] = _DETAIL.sub("", str(event["exception"]))
     return event
 
 
-def add_report(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+def add_report(_logger: object, _method: str, event: dict[str, object]) -> dict[str, object]:
     for listener in LISTENERS:
         listener(event)
     return event

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from numbers import Real
-from typing import Any, Final, overload
+from typing import Final, overload
 
 from cardsync.platform.table_text import typed_number
 
@@ -24,7 +24,7 @@ _PERCENT: Final = "must be a number like -5 or 12.5, with at most two decimals"
 _DIGITS: Final = 8
 
 
-def _decimal(given: Any) -> Decimal | None:
+def _decimal(given: object) -> Decimal | None:
     match given:
         case bool():
             return None
@@ -39,7 +39,7 @@ def _decimal(given: Any) -> Decimal | None:
     return number if number.is_finite() and number.adjusted() <= _DIGITS else None
 
 
-def read_amount(given: Any) -> Decimal:
+def read_amount(given: object) -> Decimal:
     """Parse a JSON number or a plain decimal as text; a fifth decimal rounds half-up. Raises
     ValueError.
     """

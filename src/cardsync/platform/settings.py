@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
@@ -49,11 +48,11 @@ class SecretFiles(PydanticBaseSettingsSource):
     file.
     """
 
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[object, str, bool]:
         path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
         return (Path(path).read_text().strip() if path else None), field_name, False
 
-    def __call__(self) -> dict[str, Any]:
+    def __call__(self) -> dict[str, object]:
         found = {
             name: self.get_field_value(info, name)[0]
             for name, info in self.settings_cls.model_fields.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -62,7 +62,7 @@ async def put(
     until: datetime | None = None,
     by: str | None = None,
     replaces: str | None = None,
-    **values: Any,
+    **values: object,
 ) -> None:
     """Write decisions about these cards; amounts are in ten-thousandths of a dollar. An existing
     decision stays, unless the SQL condition `replaces` is true of its row `d`.
@@ -91,7 +91,7 @@ async def drop(
     kind: DecisionKind,
     ids: Sequence[int],
     where: str = "true",
-    **values: Any,
+    **values: object,
 ) -> int:
     """Delete the decisions about these cards for which the condition is true; return how many."""
     values |= {"seller": seller_id, "kind": kind, "ids": list(ids)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cardsync.platform import errors
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 async def while_there(
-    receive: Callable[[], Awaitable[Mapping[str, Any]]],
-    work: Coroutine[Any, Any, T],
+    receive: Callable[[], Awaitable[Mapping[str, object]]],
+    work: Coroutine[object, object, T],
 ) -> T:
     """Do the work, and cancel it, in the database too, if the caller closes the connection.
 
@@ -34,6 +34,6 @@ async def while_there(
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _left(receive: Callable[[], Awaitable[Mapping[str, Any]]]) -> None:
+async def _left(receive: Callable[[], Awaitable[Mapping[str, object]]]) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import msgspec
 from isal import igzip, igzip_lib
@@ -38,7 +38,7 @@ class BadGzip(Exception):
     """
 
 
-def decoded(body: bytes) -> Any:
+def decoded(body: bytes) -> object:
     """Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and msgspec's
     errors if it is not JSON.
     """
@@ -51,7 +51,7 @@ def decoded(body: bytes) -> Any:
     return value
 
 
-def _need_shallow(value: Any) -> None:
+def _need_shallow(value: object) -> None:
     inside = [value]
     for _ in range(limits.JSON_DEPTH + 1):
         inside = [

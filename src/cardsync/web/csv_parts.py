@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
@@ -66,13 +66,13 @@ async def _all(
 
 
 async def part_of(
-    table: CsvTable, page: Page[Row], body: Callable[[Row], Any] | None = None
+    table: CsvTable, page: Page[Row], body: Callable[[Row], object] | None = None
 ) -> Part:
     return Part(await lines_of(table, page.rows, body), page.next)
 
 
 async def lines_of(
-    table: CsvTable, rows: Iterable[Row], body: Callable[[Row], Any] | None = None
+    table: CsvTable, rows: Iterable[Row], body: Callable[[Row], object] | None = None
 ) -> bytes:
     """Return the CSV lines of the rows; `body` builds the struct with each row's fields."""
     return await asyncio.to_thread(table.lines, rows if body is None else map(body, rows))

@@ -127,7 +127,7 @@ def _unread(request: AnyRequest, exc: ValidationException) -> str:
     return "; ".join(reasons) or "the body has the wrong shape"
 
 
-def _reason(item: dict[str, Any], handler: BaseRouteHandler | None) -> str:
+def _reason(item: dict[str, object], handler: BaseRouteHandler | None) -> str:
     """Describe one refused value. The framework names a parameter of the route's function. For a
     missing body it gives only the word `data`. A body's fields were checked before this.
     """
@@ -140,7 +140,7 @@ def _reason(item: dict[str, Any], handler: BaseRouteHandler | None) -> str:
     return sentence(message.removesuffix(", got `str`"), shape, sent or key)
 
 
-def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinition | None, Any]:
+def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinition | None, object]:
     """Return the declaration of a parameter, from the route's function or from a dependency."""
     if handler is not None:
         providers = handler.resolve_dependencies().values()
@@ -153,7 +153,7 @@ def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinit
     return None, Any
 
 
-def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
+def http_exception(request: AnyRequest, exc: HTTPException) -> Response[object]:
     """Render an error that the framework raised."""
     if isinstance(exc, ValidationException):
         return problem(request, errors.InvalidPayload(_unread(request, exc)))
@@ -175,7 +175,7 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
     return unforeseen(request, exc)
 
 
-def away(request: AnyRequest, exc: Exception) -> Response[Any]:
+def away(request: AnyRequest, exc: Exception) -> Response[object]:
     """Answer 503: the database is unavailable, all its connections are in use, or it cancelled a
     statement or a wait for a lock that took too long.
     """
@@ -190,7 +190,7 @@ def away(request: AnyRequest, exc: Exception) -> Response[Any]:
     return problem(request, errors.ServiceUnavailable())
 
 
-def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
+def store_away(request: AnyRequest, exc: Exception) -> Response[object]:
     """Answer 503: the disk is full or read-only, or the bucket is unreachable."""
     reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
     log.warning(
@@ -202,7 +202,7 @@ def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
     return problem(request, errors.ServiceUnavailable())
 
 
-def unforeseen(request: AnyRequest, exc: Exception) -> Response[Any]:
+def unforeseen(request: AnyRequest, exc: Exception) -> Response[object]:
     log.exception("request_crashed", exc_info=exc, request_id=request_id_of(request.scope))
     return internal_error(request, 500, "Something went wrong on our end")
 

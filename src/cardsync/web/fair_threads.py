@@ -40,7 +40,7 @@ class FairThreads(ThreadPoolExecutor):
         self._running: dict[int, int] = {}
         self._waiting: dict[int, deque[_Work]] = {}
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+    def submit(self, fn: Callable[..., T], /, *args: object, **kwargs: object) -> Future[T]:
         seller_id = asks()
         if seller_id is None:
             return super().submit(fn, *args, **kwargs)

@@ -155,7 +155,7 @@ def public_form(
     before_request: Any = keep_form,
     dependencies: Mapping[str, Provide] | None = None,
     **given: Any,
-) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
+) -> Callable[[Callable[..., object]], HTTPRouteHandler]:
     """Make a function the handler of a form, its parameter `form`; no token is checked."""
     form = {"form": Provide(read_form, sync_to_thread=False)}
     named = {**form, **(dependencies or {})}

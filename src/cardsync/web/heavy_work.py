@@ -72,7 +72,7 @@ class HeavyRequest(NamedTuple):
     name: str
     values: tuple[Any, ...]
     options: dict[str, Any]
-    logged: dict[str, Any]
+    logged: dict[str, object]
     only_looks: bool
 
 
@@ -318,7 +318,7 @@ class HeavyWork:
         await process.end()
 
     async def end(self) -> None:
-        going: list[asyncio.Task[Any]] = [*self._looking, *self._coming]
+        going: list[asyncio.Task[object]] = [*self._looking, *self._coming]
         for task in going:
             task.cancel()
         await asyncio.gather(*going, return_exceptions=True)

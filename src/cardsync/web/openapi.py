@@ -82,12 +82,12 @@ def document(app: Litestar) -> str:
     return _lines(app.openapi_schema.to_schema()) + "\n"
 
 
-def _lines(schema: dict[str, Any]) -> str:
+def _lines(schema: dict[str, object]) -> str:
     """Write each operation and each component on one line, so that a change is a few lines of a
     diff and the file stays small.
     """
 
-    def text(value: Any, depth: int) -> str:
+    def text(value: object, depth: int) -> str:
         if depth == 0 or not isinstance(value, dict) or not value:
             return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         parts = (f"{json.dumps(name)}:{text(value[name], depth - 1)}" for name in sorted(value))
@@ -96,13 +96,13 @@ def _lines(schema: dict[str, Any]) -> str:
     return text(schema, 3)
 
 
-def _operation_id(handler: BaseRouteHandler, *_: Any) -> str:
+def _operation_id(handler: BaseRouteHandler, *_: object) -> str:
     return handler.handler_name
 
 
 @dataclass
 class _Document(OpenAPI):
-    def to_schema(self) -> dict[str, Any]:
+    def to_schema(self) -> dict[str, object]:
         return complete(super().to_schema())
 
 
@@ -205,7 +205,7 @@ def _leave_out_defaults(schema: dict[str, Any]) -> None:
                     form.pop("description", None)
 
 
-def _drop_false(form: dict[str, Any], *names: str) -> None:
+def _drop_false(form: dict[str, object], *names: str) -> None:
     for name in names:
         if form.get(name) is False:
             del form[name]
@@ -216,7 +216,7 @@ def opened(document: Any) -> dict[str, Any]:
     whole: dict[str, Any] = copy.deepcopy(document)
     components = whole["components"]
 
-    def there(part: dict[str, Any]) -> dict[str, Any]:
+    def there(part: dict[str, Any]) -> dict[str, object]:
         if "$ref" not in part:
             return part
         _, _, kind, name = part["$ref"].split("/")
@@ -317,7 +317,7 @@ def _describe_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> 
     responses[status] = {**responses.get(status, {}), "description": sentence}
 
 
-def _answers(responses: dict[str, Any]) -> dict[str, Any]:
+def _answers(responses: dict[str, Any]) -> dict[str, object]:
     finished = {
         status: _finished(status, answer)
         for status, answer in responses.items()

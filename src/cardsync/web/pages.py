@@ -7,7 +7,6 @@ The frame and the failure page are in `web/templates`. A package with its own pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -57,7 +56,7 @@ def page(
     status: int = 200,
     headers: dict[str, str] | None = None,
     /,
-    **values: Any,
+    **values: object,
 ) -> Template:
     return Template(
         template,

@@ -41,7 +41,7 @@ def shapes_of(handler: HTTPRouteHandler, model: KwargsModel) -> dict[str, tuple[
     """
     providers = [each.provide for batch in model.dependency_batches for each in batch]
     signatures = [handler.signature_model, *(each.signature_model for each in providers)]
-    shapes: dict[str, tuple[Any, Any]] = {}
+    shapes: dict[str, tuple[object, object]] = {}
     for signature in signatures:
         for name, field in signature._fields.items():
             if name in signature._dependency_name_set or name in _PUT_IN_BY_US:
@@ -78,7 +78,7 @@ class ParametersFirst(KwargsModel):
             kw_only=True,
         )
 
-    async def to_kwargs(self, connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, Any]:
+    async def to_kwargs(self, connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, object]:
         """Return the values that the client sent, converted. Raises ValidationException."""
         given = await super().to_kwargs(connection)
         names = self._sent.__struct_fields__
@@ -101,7 +101,7 @@ class ParametersFirst(KwargsModel):
 async def _resolve(
     dependency: DependencyContainer,
     connection: ASGIConnection[Any, Any, Any, Any],
-    kwargs: dict[str, Any],
+    kwargs: dict[str, object],
     held: AsyncExitStack,
 ) -> None:
     provide = dependency.provide

@@ -72,7 +72,7 @@ def media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def storable(value: Any) -> Any:
+def storable(value: object) -> Any:
     """Return a text of a path or header with U+FFFD for every NUL, which PostgreSQL stores neither
     as text nor as JSON; such a search finds nothing.
     """
@@ -86,7 +86,7 @@ def storable(value: Any) -> Any:
     return value
 
 
-def need_storable(value: Any, field: str = "") -> None:
+def need_storable(value: object, field: str = "") -> None:
     """Refuse a body's text with a NUL; the error names its place. Raises InvalidPayload."""
     match value:
         case str() if "\0" in value:
@@ -228,7 +228,7 @@ def reading(request: AnyRequest) -> AbstractAsyncContextManager[Reading]:
 
 
 def opened(
-    request: Request[Any, Any, State], *, long: bool = False, snapshot: bool = False
+    request: Request[object, object, State], *, long: bool = False, snapshot: bool = False
 ) -> AbstractAsyncContextManager[AsyncSession]:
     """Open a transaction of the caller's in the middle of a page, `long` for long statements."""
     state, seller_id = request.app.state, provide_caller(request).seller_id

@@ -41,7 +41,7 @@ def share_answers(schema: dict[str, Any]) -> None:
             parameters[place] = {"$ref": f"#/components/parameters/{name}"}
 
 
-def _key(value: Any) -> str:
+def _key(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cardsync.access.caller import Identity
 from cardsync.access.rate_limits import gcra
@@ -40,24 +40,24 @@ class RateLimits:
         self._limits = limits_of(settings)
         self._trusted = read_networks(settings.trusted_proxies)
 
-    def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
+    def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, object]) -> list[Bucket]:
         """Return the enabled buckets of GENERAL and of the narrower group that the route's `opt`
         declares.
         """
         return self._of_bearer(scope, f"k{key_id}", opt)
 
     def of_token(
-        self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, Any]
+        self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, object]
     ) -> list[Bucket]:
         """Return the buckets of a token. The tokens of a grant share the grant's buckets, so that
         new tokens get no new limits.
         """
         return self._of_bearer(scope, _holder("token", token_id, grant_id), opt)
 
-    def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
+    def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, object]) -> list[Bucket]:
         return self._look_at(scope, holder, *groups_of(opt))
 
-    async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, Any]) -> None:
+    async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, object]) -> None:
         """Admit a call that an admitted request makes to this same process. GENERAL has already
         counted the request.
         """
@@ -66,19 +66,19 @@ class RateLimits:
             holder = _holder(who.credential, who.credential_id, who.grant_id)
             await self._admit(scope, self._look_at(scope, holder, group))
 
-    async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
+    async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, object]) -> None:
         """Admit one request of a signed-in member; all their browsers share the limit."""
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups_of(opt)))
 
     async def admit_link(
-        self, scope: Scope, link_id: int, opt: Mapping[str, Any], kind: str
+        self, scope: Scope, link_id: int, opt: Mapping[str, object], kind: str
     ) -> None:
         """Admit one request by a link that several phones share. `kind` tells the kinds of links
         apart, whose IDs overlap.
         """
         await self._admit(scope, self._of_bearer(scope, f"{kind}{link_id}", opt))
 
-    async def admit_visitor(self, scope: Scope, opt: Mapping[str, Any]) -> None:
+    async def admit_visitor(self, scope: Scope, opt: Mapping[str, object]) -> None:
         """Admit one request of a visitor of a public buylist, by address. A page's pictures have a
         limit of their own.
         """

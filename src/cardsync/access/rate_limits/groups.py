@@ -41,7 +41,7 @@ def group_of(opt: Mapping[str, Any]) -> Group:
     return Group(opt.get(_OPTION, Group.GENERAL))
 
 
-def groups_of(opt: Mapping[str, Any]) -> tuple[Group, ...]:
+def groups_of(opt: Mapping[str, object]) -> tuple[Group, ...]:
     """Return the groups that count a request of a known caller. Pictures have a limit of their own,
     because a page loads forty.
     """

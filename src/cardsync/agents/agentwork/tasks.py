@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -136,7 +135,7 @@ async def enqueue_task(
     session: AsyncSession,
     seller_id: int,
     kind: str,
-    payload: dict[str, Any],
+    payload: dict[str, object],
     now: datetime,
     *,
     priority: int | None = None,
@@ -188,7 +187,7 @@ async def enqueue_routine(
     session: AsyncSession,
     seller_id: int,
     kind: str,
-    payload: dict[str, Any],
+    payload: dict[str, object],
     now: datetime,
 ) -> int:
     """Return the ID of the waiting task of the kind, or of a new routine task."""
@@ -282,7 +281,7 @@ async def end_tasks(
     now: datetime,
     *,
     rollback_id: int | None = None,
-    error: dict[str, Any] | None = None,
+    error: dict[str, object] | None = None,
 ) -> int:
     """End the open tasks of a kind, or only those of the given rollback. Return how many.
 

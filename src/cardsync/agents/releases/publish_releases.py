@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from packaging.version import Version
@@ -116,7 +116,7 @@ def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
     )
 
 
-def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
+def record_of(draft: Draft, sha256: str) -> dict[str, object]:
     """Return the record that `release_signature` covers: the bytes' hash, and every field that
     prevents an old build from being served as new.
     """

@@ -89,7 +89,7 @@ async def keep(
     step: Step,
     selector: str,
     confidence: float,
-    seen: dict[str, Any] | None,
+    seen: dict[str, object] | None,
     now: datetime,
     *,
     verified: bool,

@@ -98,15 +98,15 @@ def list_packs() -> Result:
     return Result({"packs": packs, "kills": kills}, lines)
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: dict[str, object]) -> str:
     return f"{row['marketplace']:<16} {row['locale']:<6} {row['version']:>10}"
 
 
-def _pack_json(row: WorkflowPack) -> dict[str, Any]:
+def _pack_json(row: WorkflowPack) -> dict[str, object]:
     names = ("marketplace", "locale", "version", "published_at", "signature")
     return {name: plain(getattr(row, name)) for name in names} | {"bytes": len(row.pack.encode())}
 
 
-def _kill_json(row: WorkflowPackKill) -> dict[str, Any]:
+def _kill_json(row: WorkflowPackKill) -> dict[str, object]:
     names = ("marketplace", "locale", "version", "killed_at")
     return {name: plain(getattr(row, name)) for name in names}

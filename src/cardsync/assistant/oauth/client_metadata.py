@@ -19,7 +19,7 @@ class Metadata(NamedTuple):
     redirect_uris: list[str]
 
 
-def read_metadata(told: Any) -> Metadata:
+def read_metadata(told: object) -> Metadata:
     """Parse and check the metadata. Raises Refused."""
     if not isinstance(told, dict):
         raise Refused("invalid_client_metadata", "the metadata must be a JSON object")
@@ -36,13 +36,13 @@ def read_metadata(told: Any) -> Metadata:
     return Metadata(_name(told.get("client_name")), uris)
 
 
-def _has(told: Mapping[str, Any], field: str, needed: str) -> None:
+def _has(told: Mapping[str, object], field: str, needed: str) -> None:
     given = told.get(field, [needed])
     if not isinstance(given, list) or needed not in given:
         raise Refused("invalid_client_metadata", f"{field}: must have {needed}")
 
 
-def _name(given: Any) -> str:
+def _name(given: object) -> str:
     if given is None:
         return _NAMELESS
     if not isinstance(given, str):

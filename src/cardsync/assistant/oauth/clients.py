@@ -5,7 +5,7 @@ its metadata document. A document is cached for an hour.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import delete, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -31,7 +31,7 @@ def has_document(client_id: str) -> bool:
     return client_id.startswith(("https://", "http://"))
 
 
-async def register(session: AsyncSession, told: Any, now: datetime) -> OAuthClient:
+async def register(session: AsyncSession, told: object, now: datetime) -> OAuthClient:
     """Register a client. Raises Refused."""
     name, uris = read_metadata(told)
     client = OAuthClient(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import select, text
@@ -67,7 +67,7 @@ async def change_modes(
     session: AsyncSession,
     caller: Caller,
     grant_id: int,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> Modes:
     """Set those permission modes of a grant that the body names. None resets one to the mode of all

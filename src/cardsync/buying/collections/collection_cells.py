@@ -79,7 +79,7 @@ KEPT: Final[dict[str, Any]] = {
     "text": pl.String,
 }
 # The values of rows in a file without these columns.
-_ABSENT: Final[dict[str, Any]] = {
+_ABSENT: Final[dict[str, object]] = {
     "copies": 1,
     "foil_copies": 0,
     "condition": "NM",
@@ -104,7 +104,7 @@ _PROXY: Final = re.compile(r"\b(?:prox(?:y|ies|ied)|counterfeit|fake)\b", re.IGN
 _NAMED_PROXY: Final = re.compile(
     r"[(\[][^)\]]*\bprox(?:y|ied)\b[^)\]]*[)\]]|\s[-–]\s+proxy$", re.IGNORECASE
 ).search
-_SAYS_PROXY: Final[Mapping[str, Callable[[str], Any]]] = {
+_SAYS_PROXY: Final[Mapping[str, Callable[[str], object]]] = {
     "condition": _PROXY,
     "finish": _PROXY,
     "name": _NAMED_PROXY,
@@ -333,7 +333,7 @@ def _own_finishes(app: Format | None, name: str) -> dict[str, str]:
 
 def _reader(
     field: str, name: str, written: Sequence[str], app: Format | None
-) -> Callable[[str], Any] | None:
+) -> Callable[[str], object] | None:
     if field == "condition":
         ladder = app.ladder if app else ladder_of(set(written))
         return partial(condition_of, ladder=ladder, own=own_words(app.conditions) if app else {})
@@ -347,12 +347,12 @@ def _reader(
 
 
 def _distinct(
-    cells: Sequence[str], read: Callable[[str], Any]
+    cells: Sequence[str], read: Callable[[str], object]
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
     """Parse each distinct cell once: a file has few conditions and sets. Return the values, the
     reasons for unknown words, and the reasons for unreadable cells.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     unknown: dict[str, str] = {}
     faults: dict[str, str] = {}
     for cell in set(cells):
@@ -367,7 +367,7 @@ def _distinct(
 
 def _mark_rows_without_a_card(
     rows: Sequence[Row],
-    columns: Mapping[str, list[Any]],
+    columns: Mapping[str, list[object]],
     found: Recognized,
     header: Sequence[str],
     problems: _Problems,

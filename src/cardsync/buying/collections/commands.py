@@ -33,7 +33,7 @@ def buy(file: Path, server: str) -> Result:
     return Result({"collection": found, "value": value}, _told(found, value))
 
 
-def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, object], dict[str, object]]:
     path = "/api/buying/collections"
     sent = http.post(path, params={"name": file.name}, content=file.read_bytes())
     found = answered(sent)

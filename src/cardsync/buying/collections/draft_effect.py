@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -39,7 +38,7 @@ class DraftEffectAsked(BuyRuleFields):
 async def preview_draft(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> EffectShown:
     """Return a draft's effect. `body` has a rule's fields, `collection_id`, and `rule_id` to
@@ -74,7 +73,7 @@ async def preview_draft(
     )
 
 
-def _id(fields: dict[str, Any], name: str) -> int | None:
+def _id(fields: dict[str, object], name: str) -> int | None:
     value = fields.pop(name, None)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise errors.InvalidPayload(f"{name}: must be an ID")
@@ -83,7 +82,7 @@ def _id(fields: dict[str, Any], name: str) -> int | None:
 
 def _draft(
     rules: list[BuyRule],
-    fields: Mapping[str, Any],
+    fields: Mapping[str, object],
     rule_id: int | None,
 ) -> BuyRule:
     """Return the rule as if it were published, with a priority before the preset's."""

@@ -22,7 +22,7 @@ _OWN: Final = ("finish_key", "language_key", "variant_key", "number_total")
 _OF_CARD: Final = [
     f"{name}_offered" for name in ("name_key", "back_key", *_OWN) if name != "finish_key"
 ]
-_PAIRS: Final[dict[str, Any]] = {
+_PAIRS: Final[dict[str, object]] = {
     "row": pl.Int64,
     "by_name": pl.Int64,
     "id": pl.Int64,

@@ -252,7 +252,7 @@ async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[C
     ]
 
 
-def _keys(row: Any, games: list[str]) -> dict[str, Any] | None:
+def _keys(row: Any, games: list[str]) -> dict[str, object] | None:
     values = {name: getattr(row, name, None) for name in SCHEMA}
     values |= {"set_name": row[3], "listing_id": None, "scryfall_id": "", "sku": None}
     keyed = keyed_lines(pl.DataFrame([values], schema=SCHEMA), games)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
@@ -32,7 +32,7 @@ _AMOUNT: Final = Field(money=True)
 _STEPS: Final = Field(parts=("StepFields", "StepShown"))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if not isinstance(value, str) or len(value) > 100:
         raise ValueError("must be a text of at most 100 characters")
     return value.strip()

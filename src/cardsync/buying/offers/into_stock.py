@@ -211,7 +211,7 @@ async def _give_lots(
         line.lot_id = lot_id
 
 
-def _draft(line: BuyingOfferLine) -> dict[str, Any]:
+def _draft(line: BuyingOfferLine) -> dict[str, object]:
     wanted = Wanted(
         line.received_copies or 0,
         line.received_condition,

@@ -106,7 +106,7 @@ def _want(line: WantedLine) -> OfferWant:
 async def new_offer(
     session: AsyncSession,
     caller: Caller,
-    lines: Sequence[Mapping[str, Any]],
+    lines: Sequence[Mapping[str, object]],
     now: datetime,
     *,
     by: str,
@@ -251,7 +251,7 @@ def _wants_after(
     more: Sequence[OfferWant],
 ) -> list[OfferWant]:
     """Return the cards of the lines in order, equal ones joined, and the new cards after them."""
-    kept: dict[Any, OfferWant] = {}
+    kept: dict[object, OfferWant] = {}
     for line in lines:
         want = changed[line.id] if line.id in changed else _again(line)
         if want is None:
@@ -285,7 +285,7 @@ def need_draft(offer: BuyingOffer) -> None:
 
 
 async def _put_lines(
-    session: AsyncSession, offer: BuyingOffer, lines: Sequence[Mapping[str, Any]]
+    session: AsyncSession, offer: BuyingOffer, lines: Sequence[Mapping[str, object]]
 ) -> None:
     own = {"seller_id": offer.seller_id, "offer_id": offer.id}
     await session.execute(insert(BuyingOfferLine), [{**line, **own} for line in lines])
@@ -299,7 +299,7 @@ async def _drop_lines(session: AsyncSession, offer: BuyingOffer) -> None:
     )
 
 
-def _image(line: BuyingOfferLine) -> dict[str, Any]:
+def _image(line: BuyingOfferLine) -> dict[str, object]:
     row = {name: getattr(line, name) for name in _LINE_COLUMNS}
     prices = ("cash_each", "credit_each")
     return row | {name: None if row[name] is None else str(row[name]) for name in prices}

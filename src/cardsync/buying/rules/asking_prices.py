@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -35,7 +35,7 @@ async def asking_prices(
     if not lines:
         return []
     known = await read_facts(session, seller_id, [line for line, _ in lines], [], now)
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, list[object]] = {
         name: [getattr(line, name) for line, _ in lines]
         for name in ("product_id", "finish", "language", "condition")
     }

@@ -125,7 +125,7 @@ def said(table: str, row: Row) -> bool:
     return any(row[cell] for cell in TABLES[table][: _TYPED[table]])
 
 
-def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, Any]:
+def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, object]:
     """Return the body of the rule in the form. `lists` are the shop's, by name. Raises InvalidRule."""
     texts = form.texts
     most, priority = _whole(texts, "most_copies"), _whole(texts, "priority")
@@ -160,7 +160,7 @@ def _whole(texts: Row, field: str) -> int | None:
 
 
 def _rows(
-    form: RuleForm, table: str, read: Callable[[Row], dict[str, Any]]
+    form: RuleForm, table: str, read: Callable[[Row], dict[str, object]]
 ) -> list[dict[str, Any]]:
     """Parse the filled rows. Raises InvalidRule, which names the row."""
     entries = []
@@ -196,7 +196,7 @@ def _percent(what: str, text: str) -> int:
         raise ValueError(str(e)) from e
 
 
-def _band(row: Row) -> dict[str, Any]:
+def _band(row: Row) -> dict[str, object]:
     start = _amount(row["from"]) or "0"
     return {
         "from": start,
@@ -205,12 +205,12 @@ def _band(row: Row) -> dict[str, Any]:
     }
 
 
-def _bulk(row: Row) -> dict[str, Any]:
+def _bulk(row: Row) -> dict[str, object]:
     amounts = {way: _amount(row[way]) or "0" for way in ("cash", "credit")}
     return {**amounts, "rarity": row["rarity"], "game": row["game"]}
 
 
-def _step(row: Row) -> dict[str, Any]:
+def _step(row: Row) -> dict[str, object]:
     start = whole(row["from"])
     if start is None:
         raise ValueError("enter a whole number, like 4")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -38,7 +38,7 @@ class BuyRuleFields(_Changed, forbid_unknown_fields=True):
     query: Query | UnsetType = UNSET
 
 
-def read_buy_rule(body: Mapping[str, Any], base: BuyRule) -> BuyRule:
+def read_buy_rule(body: Mapping[str, object], base: BuyRule) -> BuyRule:
     """Return the rule with the fields of the body. Raises InvalidRule."""
     given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = read(given, BuyRuleFields, refusal=errors.InvalidRule)
@@ -65,9 +65,9 @@ def buy_rule_body(row: StoredBuyRule, warnings: list[str]) -> BuyRuleShown:
     return msgspec.convert(body, BuyRuleShown)
 
 
-def columns_of(rule: BuyRule) -> dict[str, Any]:
+def columns_of(rule: BuyRule) -> dict[str, object]:
     """Return the values of a rule's row without its IDs and times."""
-    fields: dict[str, Any] = msgspec.to_builtins(rule)
+    fields: dict[str, object] = msgspec.to_builtins(rule)
     columns = {name: fields.pop(name) for name in IN_COLUMNS}
     columns.pop("id")
     fields.pop("broken")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -84,7 +84,7 @@ async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> BuyRu
 async def create(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> BuyRuleShown:
     """Create a buy rule. Raises InvalidRule, InvalidQuery."""
@@ -122,7 +122,7 @@ async def change(
     session: AsyncSession,
     caller: Caller,
     rule_id: int,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> BuyRuleShown:
     """Change a buy rule. Raises NotFound, InvalidRule, InvalidQuery."""

@@ -165,7 +165,7 @@ async def _others(
     }
 
 
-def _wanted(lines: Sequence[WantedLine]) -> dict[str, Any]:
+def _wanted(lines: Sequence[WantedLine]) -> dict[str, object]:
     """Return the columns of the keys, each key once."""
     keys = zip(*dict.fromkeys(map(key_of, lines)), strict=True)
     return {name: list(values) for name, values in zip(_KEY, keys, strict=True)}
@@ -173,7 +173,7 @@ def _wanted(lines: Sequence[WantedLine]) -> dict[str, Any]:
 
 def _facts(frame: pl.DataFrame, chosen: Sequence[int | None]) -> dict[Key, LineFacts]:
     lists = {said: frozenset(map(int, said.split())) for said in frame["lists"].unique()}
-    columns: dict[str, list[Any]] = {one.name: one.to_list() for one in frame}
+    columns: dict[str, list[object]] = {one.name: one.to_list() for one in frame}
     columns["lists"] = [lists[said] for said in columns["lists"]]
     known = map(LineFacts, chosen, *(columns[name] for name in LineFacts._fields[1:-1]))
     keys = zip(*(columns[name] for name in _KEY), strict=True)
@@ -217,7 +217,7 @@ async def _selected(
     pairs: list[tuple[int, Selection]],
     now: datetime,
 ) -> list[int | None]:
-    bound: dict[str, Any] = {"seller": NOBODY, "now": now}
+    bound: dict[str, object] = {"seller": NOBODY, "now": now}
     sql = f"SELECT {first_of(pairs, bound, 'b')} FROM ({CARDS}) c ORDER BY c.id"
     found = await read_rows(session, sql, {"rule_id": pl.Int64}, bound)
     return found["rule_id"].to_list()

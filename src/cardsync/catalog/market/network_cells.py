@@ -97,7 +97,7 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     await session.execute(text("ANALYZE own_card"))
     await session.execute(text(_OWN_SOLD))
     span = {"since": since, "day": since.date(), "now": now}
-    sales = await observed(session, _SOLD, seller | span, sums.SALES)
+    sales = await observed(session, _SOLD, {**seller, **span}, sums.SALES)
     sold = await asyncio.to_thread(_summed, sales, now)
     await write_rows(session, "own_sold", sold)
     await session.execute(text(_OWN))

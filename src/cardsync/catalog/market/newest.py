@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -71,7 +71,7 @@ class NewestEvidence(NamedTuple):
 async def shown(
     session: AsyncSession,
     looks: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
 ) -> AsyncIterator[NewestEvidence]:
     """Yield the evidence of looks at products, some products at a time. `looks` is a query of
     (product_id, sales_at, listings_at).
@@ -107,7 +107,7 @@ def _shown(looks: pl.DataFrame, sales: pl.DataFrame, listings: pl.DataFrame) -> 
 async def observed(
     session: AsyncSession,
     source: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     columns: Sequence[str],
 ) -> pl.DataFrame:
     """Return the columns of observations, none of which is null. `at` is their time."""

@@ -237,7 +237,7 @@ async def _newest(
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the looks and the figures of at least these products."""
-    which: dict[str, Any] = {}
+    which: dict[str, object] = {}
     count = len(products)
     if few := count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
         which = {"ids": products.to_list()}

@@ -117,7 +117,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace(".", ": ").capitalize()
 
 
-def _address(wanted: FeedFilter, since: str, /, **changed: Any) -> str:
+def _address(wanted: FeedFilter, since: str, /, **changed: object) -> str:
     query = {
         "actor": wanted.actor,
         "action": wanted.action,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
@@ -85,7 +85,7 @@ async def draft_cards(caller: Caller, form: Form, database: Database) -> Respons
         if not name.startswith("quantity:") or not form[name] or product_id is None:
             continue
         given = {part: form[f"{part}:{product_id}"] for part in _ROW}
-        values: dict[str, Any] = {part: text for part, text in given.items() if text}
+        values: dict[str, object] = {part: text for part, text in given.items() if text}
         values |= {"product_id": product_id, "quantity": form[name]}
         wanted.append(read_json.read(values, Wanted, f"card {product_id}, ", strict=False))
     if not wanted:
@@ -140,7 +140,7 @@ async def _change(
     for row in await drafts.some(session, caller, list(typed)):
         entry, said = struct_of(QuickAddEntry, row), typed[row.id]
         known = {part: str(getattr(entry, part) or "") for part in _AMOUNTS}
-        values: dict[str, Any] = {
+        values: dict[str, object] = {
             part: said[part] for part in _AMOUNTS if said[part] != known[part]
         }
         place = {}

@@ -180,7 +180,7 @@ async def card_page(
     )
 
 
-def explained(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Return the explanation of the target: sources, receipt, fall and ladder. Pure."""
     receipt = receipt_of(steps)
     return {
@@ -221,7 +221,7 @@ def _receipts(
     }
 
 
-def _kept_steps(found: Explanation | ReceiptThen | None) -> list[dict[str, Any]]:
+def _kept_steps(found: Explanation | ReceiptThen | None) -> list[dict[str, object]]:
     kept = found.historical_breakdown if found else None
     return kept["steps"] if kept else []
 
@@ -277,11 +277,11 @@ async def _changed(
             return None, sentence(e)
 
 
-def body_of(changes: Mapping[str, str]) -> dict[str, Any]:
+def body_of(changes: Mapping[str, str]) -> dict[str, object]:
     """Return the changed fields of a rule: per cent become basis points. Pure. Raises
     InvalidRule.
     """
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         name: value for name, value in changes.items() if value and name != "percent"
     }
     if percent := changes["percent"]:

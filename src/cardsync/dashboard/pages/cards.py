@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from litestar import MediaType, Response, get
 from litestar.response import Template
@@ -362,7 +362,7 @@ def address_of(
     shown: CardPage,
     columns: tuple[str, ...] = (),
     /,
-    **changed: Any,
+    **changed: object,
 ) -> str:
     """Return the address of the same page with other parameters."""
     query = {

@@ -265,7 +265,7 @@ async def receive_by_form(
         line_id = read_id(name.removeprefix("came:"))
         if not name.startswith("came:") or line_id is None:
             continue
-        values: dict[str, Any] = {"id": line_id, "copies": form[name] or "0"}
+        values: dict[str, object] = {"id": line_id, "copies": form[name] or "0"}
         if form[f"condition:{line_id}"]:
             values["condition"] = form[f"condition:{line_id}"]
         came.append(read_json.read(values, CountedLine, f"line {line_id}, ", strict=False))

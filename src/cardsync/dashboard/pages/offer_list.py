@@ -101,7 +101,7 @@ def wants_of(form: Form, *, some: bool = True) -> list[OfferWant]:
         if not name.startswith("copies:") or not form[name] or product_id is None:
             continue
         given = {part: form[f"{part}:{product_id}"] for part in _ROW}
-        values: dict[str, Any] = {part: text for part, text in given.items() if text}
+        values: dict[str, object] = {part: text for part, text in given.items() if text}
         values |= {"product_id": product_id, "copies": form[name]}
         wants.append(read_json.read(values, OfferWant, f"card {product_id}, ", strict=False))
     if some and not wants:

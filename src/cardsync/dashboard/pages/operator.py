@@ -4,7 +4,7 @@ and the state of lines, queues, statements, releases and imports.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
@@ -63,7 +63,7 @@ async def change_seller(
     caller: Caller, form: Form, session: AsyncSession, seller_id: int
 ) -> Response[str]:
     """Set what the form names: the plan with the trial's end, or one switch."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name in shops.CHANGEABLE:
         if name in form:
             try:

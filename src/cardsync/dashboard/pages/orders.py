@@ -169,7 +169,7 @@ def _falls(wanted: OrderFilter) -> str:
     return "asc" if wanted.state == "to_ship" and wanted.sort == "date" else "desc"
 
 
-def address_of(wanted: OrderFilter, **changed: Any) -> str:
+def address_of(wanted: OrderFilter, **changed: object) -> str:
     """Return the address of the same page with other parameters."""
     query = _filters(wanted) | {
         "status": list(wanted.statuses),

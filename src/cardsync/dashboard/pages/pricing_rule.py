@@ -45,7 +45,7 @@ FOLDED: Final = {
 SECTIONS: Final = ("price", "limits", "advanced")
 NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
 # A rule that lowers unsold cards step by step, and never under cost.
-MARKDOWN: Final[dict[str, Any]] = {
+MARKDOWN: Final[dict[str, object]] = {
     "name": "Markdown",
     "floor_cost_bp": 0,
     "stale": {"after_days": 90, "step_bp": 500, "every_days": 14, "limit_bp": 4_000},
@@ -80,16 +80,16 @@ class ShownRule(NamedTuple):
     wanted: Mapping[str, Any]
 
 
-def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> ShownRule:
+def stored_of(rule_id: int | None, stored: Mapping[str, object]) -> ShownRule:
     """Return the workshop of a stored rule. Pure."""
     return ShownRule(
         rule_id, stored, rule_forms.form_of(stored), rule_forms.text_of(stored), stored
     )
 
 
-def begun_with(asked: Mapping[str, Any]) -> dict[str, Any]:
+def begun_with(asked: Mapping[str, object]) -> dict[str, object]:
     """Return the address's values for a new rule: the cards, and whether to mark them down. Pure."""
-    begun: dict[str, Any] = {"query": str(asked["query"])} if asked.get("query") else {}
+    begun: dict[str, object] = {"query": str(asked["query"])} if asked.get("query") else {}
     return begun | MARKDOWN if asked.get("markdown") else begun
 
 
@@ -99,20 +99,20 @@ async def _stored(
     rule_id: int | None,
     *,
     guard: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     if rule_id is None:
         caller.must_be_owner()
         return dict(NEW_GUARD if guard else NEW)
     async with opened(request, long=True) as session:
         row = await rule_sets.read_one(session, caller, rule_id)
         [shown] = rule_bodies([row], await warnings_of(session, [row]))
-    notice: dict[str, Any] = msgspec.to_builtins(shown)
+    notice: dict[str, object] = msgspec.to_builtins(shown)
     for name in ("created_at", "updated_at", "warnings"):
         notice.pop(name)
     return notice
 
 
-def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
+def body_of(form: Form, was: Mapping[str, object]) -> dict[str, object]:
     """Read the submitted face of the workshop (sentence or text). Pure. Raises InvalidRule."""
     if form["face"] == "text":
         return rule_forms.read_text(form["text"])
@@ -125,12 +125,12 @@ def _texts(form: Form, names: Iterable[str]) -> dict[str, str]:
     return form.some(*names) | {"fallback_sources": fallbacks}
 
 
-def was_of(form: Form) -> dict[str, Any]:
+def was_of(form: Form) -> dict[str, object]:
     """Return the rule that the form was made from. Pure. Raises InvalidRule."""
     return rule_forms.own_fields(changed_rule(rule_forms.read_text(form["was"] or "{}"), {}))
 
 
-def changed_rule(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+def changed_rule(was: Mapping[str, object], body: Mapping[str, object]) -> dict[str, object]:
     """Return the rule with a change, as JSON; it may have no name yet. Pure. Raises InvalidRule."""
     fields = {**was, **body}
     name = fields.pop("name", "")
@@ -139,8 +139,8 @@ def changed_rule(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, A
 
 
 def differences(
-    current: Mapping[str, Any],
-    wanted: Mapping[str, Any],
+    current: Mapping[str, object],
+    wanted: Mapping[str, object],
 ) -> list[Difference]:
     """Return the fields in which two versions of a rule differ. Pure."""
     return [
@@ -150,7 +150,7 @@ def differences(
     ]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -214,7 +214,7 @@ def effect_of(
     }
 
 
-def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> ShownRule:
+def _typed(form: Form, rule_id: int | None, stored: Mapping[str, object]) -> ShownRule:
     """Return the workshop with the typed values, as far as they can be read. Pure."""
     try:
         wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
@@ -242,7 +242,7 @@ async def rule_page(
     stored = await _stored(request, caller, rule_id, guard=guard)
     begun = {} if rule_id else begun_with(request.query_params)
     stored |= begun
-    effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
+    effect: dict[str, object] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
     try:
         # A new guard has no limit yet, so it has no effect.
         if rule_id is not None or not guard:
@@ -304,7 +304,7 @@ async def _saved(
     request: PageRequest,
     rule_id: int | None,
     form: Form,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
 ) -> rule_sets.Saved:
     reason = reason_of(form)
     async with opened(request, long=True) as session:
@@ -319,7 +319,7 @@ async def _previewed(
     caller: Caller,
     heavy: HeavyWork,
     rule_id: int | None,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     *,
     sample: bool = False,
 ) -> Draft:
@@ -329,7 +329,7 @@ async def _previewed(
     return await while_there(request.receive, work)
 
 
-def _draft_asked(rule_id: int | None, body: Mapping[str, Any], *, sample: bool) -> DraftAsked:
+def _draft_asked(rule_id: int | None, body: Mapping[str, object], *, sample: bool) -> DraftAsked:
     rule = {name: value for name, value in body.items() if name != "name" or value}
     return DraftAsked(rule, rule_id, sample)
 

@@ -346,7 +346,7 @@ async def _previewed(
     request: PageRequest,
     caller: Caller,
     heavy: HeavyWork,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     stored: SaleShown | None,
 ) -> PromotionEffect:
     """Preview the promotion; the work stops if the caller leaves, since the next word overtakes

@@ -316,7 +316,7 @@ async def make_key(
         async with opened(request, long=True) as session:
             minted = await own_keys.mint(session, caller, name, clock.now())
     except (errors.AccountEnding, errors.InvalidPayload) as e:
-        shown: dict[str, Any] = {"name": name, "problem": sentence(e)}
+        shown: dict[str, object] = {"name": name, "problem": sentence(e)}
         return await _steps(request, caller, settings, heavy, e.status, **shown)
     return await _steps(request, caller, settings, heavy, made=minted.api_key)
 

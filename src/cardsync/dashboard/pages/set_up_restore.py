@@ -46,7 +46,7 @@ async def restore_page(
         "failed": None,
         "switching": requested_restore.SWITCH_SECONDS,
     }.get(asked.state, requested_restore.RELOAD_SECONDS)
-    values: dict[str, Any] = {"asked": asked, "seconds": seconds, "token": token}
+    values: dict[str, object] = {"asked": asked, "seconds": seconds, "token": token}
     return page("set_up_restore.html", 200, **values)
 
 

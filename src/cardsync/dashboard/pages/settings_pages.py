@@ -104,7 +104,7 @@ def _section(
     current: Mapping[str, str],
     status: int = 200,
     wanted: Mapping[str, str] | None = None,
-    **values: Any,
+    **values: object,
 ) -> Template:
     inputs = list(INPUTS[section])
     if section == "shop":
@@ -159,7 +159,7 @@ def shown_and_wanted(
 
 def refused_settings(
     refusal: ChangedMeanwhile | Unreadable, shown: dict[str, str], wanted: dict[str, str]
-) -> tuple[Mapping[str, str], dict[str, str], int, dict[str, Any]]:
+) -> tuple[Mapping[str, str], dict[str, str], int, dict[str, object]]:
     """Return the present texts, those that stay in the form, the status and the page's values.
     Fields changed in this tab stay; the others show their present value. Pure.
     """
@@ -214,7 +214,7 @@ async def _people(
     caller: Caller,
     session: AsyncSession,
     problem: errors.Problem | None = None,
-    **values: Any,
+    **values: object,
 ) -> Template:
     found = await people.members(session, caller)
     given = {"link": "", "link_for": "", "link_days": 0, "email": "", "role": "staff"} | values

@@ -59,7 +59,7 @@ class Elsewhere(click.Group):
 class Program(Elsewhere):
     """Converts expected errors into one sentence and exit status 1."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

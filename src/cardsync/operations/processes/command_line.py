@@ -109,7 +109,7 @@ def settings_with(**given: Any) -> Settings:
     return settings
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert a value to JSON's types."""
     if isinstance(value, datetime):
         return clock.rfc3339(value)

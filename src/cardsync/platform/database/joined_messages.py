@@ -105,7 +105,7 @@ class Messages:
         await connection.execute("ROLLBACK")
 
 
-def _has_rows(cursor: psycopg.AsyncCursor[Any]) -> bool:
+def _has_rows(cursor: psycopg.AsyncCursor[object]) -> bool:
     """Return whether the statement returns rows; a SET does not."""
     return cursor.pgresult is not None and cursor.pgresult.status == ExecStatus.TUPLES_OK
 

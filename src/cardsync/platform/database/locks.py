@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import psycopg
@@ -132,7 +132,7 @@ async def try_locked(session: AsyncSession, lock: Lock, id: int = 0) -> bool:
     return bool(await session.scalar(_statement(lock, form), of))
 
 
-def locked_by_connection(connection: psycopg.Connection[Any], lock: Lock) -> bool:
+def locked_by_connection(connection: psycopg.Connection[object], lock: Lock) -> bool:
     """Hold a lock of the installation across transactions, until the connection ends; return False
     if another connection has it. The connection must not run through a pooler.
     """

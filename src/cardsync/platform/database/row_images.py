@@ -60,7 +60,7 @@ class RowImages:
             )
         )
 
-    def of(self, row: Any) -> dict[str, Any]:
+    def of(self, row: object) -> dict[str, Any]:
         """Return the image of a row."""
         names = ("id", *self.columns, "created_at")
         return {name: _plain(getattr(row, name)) for name in names}
@@ -88,7 +88,7 @@ def _records(images: Images) -> str:
     return json.dumps([{**image, "id": int(id)} for id, image in images.items() if image])
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value

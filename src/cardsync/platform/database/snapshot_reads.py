@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -85,7 +85,7 @@ class Reading:
         ]
         self._open = self._begun = False
 
-    async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+    async def rows(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
         """Return the rows of a statement, whose values are named `:name`."""
         [rows] = await self.together([statement], values)
         return rows
@@ -93,7 +93,7 @@ class Reading:
     async def together(
         self,
         statements: Sequence[str | Planned],
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         *,
         last: bool = False,
     ) -> list[list[TupleRow]]:
@@ -110,7 +110,7 @@ class Reading:
     async def _together(
         self,
         statements: Sequence[str | Planned],
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         last: bool,
     ) -> list[list[TupleRow]]:
         parts: list[str | Prepared] = [] if self._begun else [*self._beginning]

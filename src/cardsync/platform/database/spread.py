@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
@@ -29,7 +29,7 @@ class Spread:
         self.over_nodes = False
         self._asked = False
 
-    async def ask(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    async def ask(self, connection: psycopg.AsyncConnection[object]) -> None:
         if not self._asked:
             found = await connection.execute(_ASKED)
             self.over_nodes = found.rowcount > 0

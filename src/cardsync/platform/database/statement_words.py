@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from psycopg.sql import Composable
 
@@ -24,7 +24,7 @@ _TABLE: Final = re.compile(
 )
 
 
-def described(statement: Any) -> str:
+def described(statement: object) -> str:
     """Return the statement on one line, truncated, with `?` for each literal value.
 
     A COPY is described only by its verb and table, because the driver has written its values into

@@ -32,7 +32,7 @@ SLOW = Counter("cardsync_slow_statements_total", "Statements slower than SLOW_ST
 
 
 @contextmanager
-def watching(connection: psycopg.AsyncConnection[Any], statement: Any) -> Iterator[None]:
+def watching(connection: psycopg.AsyncConnection[object], statement: object) -> Iterator[None]:
     """Watch the block as one statement."""
     started = clock.monotonic()
     try:
@@ -50,7 +50,7 @@ def watching(connection: psycopg.AsyncConnection[Any], statement: Any) -> Iterat
             log.warning("slow_statement", statement=described(statement), ms=round(took * 1000))
 
 
-def _pipelined(connection: psycopg.AsyncConnection[Any]) -> bool:
+def _pipelined(connection: psycopg.AsyncConnection[object]) -> bool:
     return connection.pgconn.pipeline_status != PipelineStatus.OFF
 
 

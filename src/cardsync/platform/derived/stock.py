@@ -101,7 +101,7 @@ _KEEP = f"""
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     """Read the stock once and store its figures, as of the end of the import or run."""
     now = asked.marked_at
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "seller": asked.seller_id,
         "now": now,
     }
@@ -128,13 +128,13 @@ STOCK = KeptFigure[None](
 async def _one(
     session: AsyncSession,
     statement: str,
-    values: dict[str, Any],
-) -> dict[str, Any]:
+    values: dict[str, object],
+) -> dict[str, object]:
     row = (await session.execute(text(statement), values)).one()
     return dict(row._mapping)
 
 
-async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
+async def _listed(session: AsyncSession, values: dict[str, object]) -> dict[str, Any]:
     """Store the listed value of each product line, zero without stock; return the sums of changed
     targets.
     """
@@ -158,7 +158,7 @@ async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, An
     }
 
 
-async def _movers(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
+async def _movers(session: AsyncSession, values: dict[str, Any]) -> dict[str, object]:
     """Find the cards that moved most in each period, unless they were found within the last hour."""
     now: datetime = values["now"]
     found_at: datetime | None = await session.scalar(text(_MOVERS_AT), values)

@@ -24,22 +24,22 @@ class CsvTable:
     result of the function in `made` under that name.
     """
 
-    def __init__(self, names: Iterable[str], **made: Callable[[Any], Any]) -> None:
+    def __init__(self, names: Iterable[str], **made: Callable[[object], object]) -> None:
         self.names = tuple(names)
         self._made = made
 
     def lines(self, rows: Iterable[Any]) -> bytes:
         return encoded(map(self._cells, rows))
 
-    def file(self, rows: Iterable[Any]) -> bytes:
+    def file(self, rows: Iterable[object]) -> bytes:
         return encoded([self.names]) + self.lines(rows)
 
-    def _cells(self, row: Any) -> Sequence[Any]:
+    def _cells(self, row: object) -> Sequence[object]:
         made = self._made
         return [made[name](row) if name in made else getattr(row, name) for name in self.names]
 
 
-def encoded(rows: Iterable[Iterable[Any]]) -> bytes:
+def encoded(rows: Iterable[Iterable[object]]) -> bytes:
     """Return the rows as lines of a person's file."""
     return _written((map(_cell, row) for row in rows), lineterminator="\r\n")
 
@@ -49,7 +49,7 @@ def encoded_frame(frame: pl.DataFrame, texts: Iterable[str], *, head: bool = Tru
     return safe_texts(frame, texts).write_csv(include_header=head).encode()
 
 
-def quoted(rows: Iterable[Iterable[Any]], delimiter: str = ",", end: str = "\r\n") -> bytes:
+def quoted(rows: Iterable[Iterable[object]], delimiter: str = ",", end: str = "\r\n") -> bytes:
     """Return the rows as lines in the marketplace's format."""
     return _written(rows, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL)
 
@@ -68,7 +68,7 @@ def _written(rows: Iterable[Iterable[Any]], **form: Any) -> bytes:
     return file.getvalue().encode()
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, datetime):
         return rfc3339(value)
     return safe(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value)

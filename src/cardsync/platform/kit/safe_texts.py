@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -25,7 +25,7 @@ _UNSEEN_CATEGORIES: Final = frozenset("ZCM")
 _BEGINS_PLAINLY: Final = r"^[0-9A-Za-z]"
 
 
-def safe(value: Any) -> Any:
+def safe(value: object) -> object:
     """Return the value; a text that a spreadsheet would calculate gets an apostrophe in front."""
     if isinstance(value, str) and _is_calculated(value) and not _NUMBER.fullmatch(value):
         return f"'{value}"

@@ -104,7 +104,7 @@ class _Span:
         name: str,
         parent: SpanContext | None,
         kind: SpanKind,
-        attributes: dict[str, Any],
+        attributes: dict[str, object],
     ) -> None:
         trace = getrandbits(128) if parent is None else parent.trace_id
         self.context = SpanContext(trace, getrandbits(64), False, _SAMPLED)
@@ -119,7 +119,7 @@ class _Span:
     def name(self, name: str) -> None:
         self._name = name
 
-    def note(self, **attributes: Any) -> None:
+    def note(self, **attributes: object) -> None:
         self._attributes |= attributes
 
     def fail(self, kind: str) -> None:
@@ -148,7 +148,7 @@ def _nanoseconds() -> int:
     return int(clock.now().timestamp() * 1e9)
 
 
-def _named(attributes: dict[str, Any]) -> dict[str, Any]:
+def _named(attributes: dict[str, object]) -> dict[str, Any]:
     """Return attributes by the names of OpenTelemetry's conventions, or by our own names."""
     return {
         _CONVENTIONS.get(name) or f"cardsync.{name}": value
@@ -172,7 +172,7 @@ class _Tracer:
         self.processor, self.resource, self.ratio = processor, resource, ratio
 
     def begin(
-        self, name: str, parent: Span | str | None, kind: str, attributes: dict[str, Any]
+        self, name: str, parent: Span | str | None, kind: str, attributes: dict[str, object]
     ) -> Span:
         return _Span(self, name, _context_of(parent), _KINDS[kind], attributes)
 
@@ -202,7 +202,7 @@ def traces_exported(url: str, ratio: float, process: str) -> Iterator[None]:
         processor.shutdown()
 
 
-def _with_trace(event: MutableMapping[str, Any]) -> None:
+def _with_trace(event: MutableMapping[str, object]) -> None:
     if trace := trace_id():
         event["trace_id"] = trace
 
@@ -230,7 +230,7 @@ def logs_exported(url: str, process: str) -> Iterator[None]:
         provider.shutdown()
 
 
-def _record_of(event: MutableMapping[str, Any]) -> LogRecord:
+def _record_of(event: MutableMapping[str, object]) -> LogRecord:
     level = str(event.get("level", "info"))
     attributes = {
         name: value if isinstance(value, str | bool | int | float) else str(value)

@@ -26,7 +26,7 @@ class Span(Protocol):
 
     def name(self, name: str) -> None: ...
 
-    def note(self, **attributes: Any) -> None: ...
+    def note(self, **attributes: object) -> None: ...
 
     def fail(self, kind: str) -> None: ...
 
@@ -39,7 +39,7 @@ class Tracer(Protocol):
     ratio: float
 
     def begin(
-        self, name: str, parent: Span | str | None, kind: str, attributes: dict[str, Any]
+        self, name: str, parent: Span | str | None, kind: str, attributes: dict[str, object]
     ) -> Span: ...
 
 
@@ -73,7 +73,7 @@ def trace(
     *,
     kind: str = "internal",
     always: bool = False,
-    **attributes: Any,
+    **attributes: object,
 ) -> Iterator[Span | None]:
     """Join the trace of `parent` (a traceparent) or the current one, or begin a trace. Nothing is
     recorded if the parent is not recorded, or if a new trace is outside the sampled share and not

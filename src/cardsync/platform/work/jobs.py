@@ -94,7 +94,9 @@ def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
     return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}
 
 
-async def with_its_name(call_next: Callable[[], Awaitable[Any]], context: Any, _: Any) -> Any:
+async def with_its_name(
+    call_next: Callable[[], Awaitable[object]], context: Any, _: object
+) -> object:
     """Middleware of workers that adds the job's name to each log line of a job."""
     job = context.job
     with bound_contextvars(job=job.task_name, job_id=job.id):

@@ -89,11 +89,11 @@ async def _nothing_before(session: AsyncSession, seller_id: int, now: datetime) 
     """Do nothing: most streams have nothing to end before a turn."""
 
 
-def _needs_no_mark(piece: Any, now: datetime) -> None:
+def _needs_no_mark(piece: object, now: datetime) -> None:
     """Do nothing: the tables of most streams do not record that a piece has begun."""
 
 
-def _max_starts(piece: Any) -> int:
+def _max_starts(piece: object) -> int:
     return MAX_STARTS
 
 
@@ -177,7 +177,7 @@ def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
     """Bind a piece's seller to its log lines and its trace, which continues the trace of the
     request that caused it. Marks are frequent, so only a sample of them begins a trace.
     """
-    ids: dict[str, Any] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
+    ids: dict[str, object] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
     if piece.request_id:
         ids["request_id"] = piece.request_id
     lasting = isinstance(piece, Piece)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy import delete, select, text, update
@@ -178,7 +178,7 @@ async def leave_mark(
     if until is None:
         await session.execute(delete(WorkDue).where(own))
         return
-    begins_anew: dict[str, Any] = {
+    begins_anew: dict[str, object] = {
         "attempts": 0,
         "failures": 0,
         "put_back_id": None,

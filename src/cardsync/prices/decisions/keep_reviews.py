@@ -183,7 +183,7 @@ def _ended(pending: list[int], found: RunFindings) -> list[int]:
     return known.filter(gone).to_list()
 
 
-def _waiting(rows: pl.DataFrame) -> dict[str, Any]:
+def _waiting(rows: pl.DataFrame) -> dict[str, object]:
     names = {
         "ids": "marketplace_id",
         "reasons": "reason",

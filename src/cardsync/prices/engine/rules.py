@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 from cardsync.platform.declared_fields import Field, declared, refusal
 from cardsync.platform.limits import DEFAULT_PRIORITY
@@ -52,7 +52,7 @@ def _need(holds: bool, field: str, message: str) -> None:
         raise InvalidRule(field, message)
 
 
-def _check(thing: Any, at: str = "") -> None:
+def _check(thing: object, at: str = "") -> None:
     if found := refusal(thing):
         _need(False, at + found[0], found[1])
 

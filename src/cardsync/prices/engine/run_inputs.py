@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -242,7 +242,7 @@ def rule_parameters(run: Run) -> pl.DataFrame:
     return pl.DataFrame([_parameters(rule, run) for rule in run.live], schema=_PARAMETERS)
 
 
-def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
+def _parameters(rule: Rule, run: Run) -> dict[str, object]:
     return {
         "rule_id": rule.id,
         "_broken": rule.broken,
@@ -265,7 +265,7 @@ def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
     }
 
 
-def _gate_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+def _gate_parameters(rule: Rule, run: Run) -> dict[str, object]:
     gate = rule.market_gate
     if gate is None:
         return {}
@@ -277,7 +277,7 @@ def _gate_parameters(rule: Rule, run: Run) -> dict[str, Any]:
     }
 
 
-def _undercut_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+def _undercut_parameters(rule: Rule, run: Run) -> dict[str, object]:
     if rule.undercut_up_bp is None:
         return {}
     gate = rule.market_gate
@@ -288,7 +288,7 @@ def _undercut_parameters(rule: Rule, run: Run) -> dict[str, Any]:
     }
 
 
-def _stale_parameters(rule: Rule) -> dict[str, Any]:
+def _stale_parameters(rule: Rule) -> dict[str, object]:
     stale = rule.stale
     if stale is None:
         return {}
@@ -300,7 +300,7 @@ def _stale_parameters(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _cap_parameters(rule: Rule) -> dict[str, Any]:
+def _cap_parameters(rule: Rule) -> dict[str, object]:
     cap = rule.cap
     if cap is None:
         return {}
@@ -316,7 +316,7 @@ def _cap_parameters(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _review_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+def _review_parameters(rule: Rule, run: Run) -> dict[str, object]:
     limits = rule.review or run.seller.review
     return {
         "_review_up": limits.up_bp,
@@ -325,7 +325,7 @@ def _review_parameters(rule: Rule, run: Run) -> dict[str, Any]:
     }
 
 
-def _holdout_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+def _holdout_parameters(rule: Rule, run: Run) -> dict[str, object]:
     if not rule.holdout_bp:
         return {}
     return {"_holdout": rule.holdout_bp, "_holdout_seed": seed(rule.id, run.now)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -30,7 +30,7 @@ async def governing_rules(
     """
     account = await session.get_one(Account, seller_id)
     chosen = await choices(session, seller_id, await run_of(session, account, now))
-    bound: dict[str, Any] = {"seller": seller_id, "ids": list(ids), "now": now}
+    bound: dict[str, object] = {"seller": seller_id, "ids": list(ids), "now": now}
     sql = _GOVERNED.format(rule=first_of(chosen.rules, bound, "r"))
     names = {rule.id: rule.name for rule in chosen.run.live}
     rows = await session.execute(text(sql), bound)

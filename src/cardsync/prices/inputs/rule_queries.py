@@ -94,7 +94,7 @@ def _tree(query: str) -> Tree | QueryError | None:
 
 
 def _rows(session: AsyncSession) -> Any:
-    async def read(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    async def read(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
         return (await session.execute(text(statement), dict(values))).all()
 
     return read

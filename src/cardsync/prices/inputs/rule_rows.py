@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from sqlalchemy import select
@@ -31,7 +31,7 @@ _CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
 
 
 def row_of(seller_id: int, rule: Rule, preset: str | None = None) -> PricingRule:
-    fields: dict[str, Any] = msgspec.to_builtins(rule)
+    fields: dict[str, object] = msgspec.to_builtins(rule)
     columns = {name: fields.pop(name) for name in IN_COLUMNS}
     columns.pop("id")
     fields.pop("broken")

@@ -121,7 +121,7 @@ def _rule(image: Mapping[str, Any]) -> Rule:
     return msgspec.convert({**image["settings"], **image}, Rule)
 
 
-def _sale(image: Mapping[str, Any]) -> Sale:
+def _sale(image: Mapping[str, object]) -> Sale:
     floor = image["floor"]
     units = None if floor is None else to_units(Decimal(str(floor)))
     return msgspec.convert({**image, "floor": units}, Sale)

@@ -12,7 +12,7 @@ that the rules do not produce, so they do not count as moves of rules.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import polars as pl
 import polars.selectors as cs
@@ -126,7 +126,7 @@ async def has_moves(session: AsyncSession, seller_id: int, now: datetime) -> boo
     return bool(await session.scalar(text(_ANY), values))
 
 
-def _steps(seller_id: int, moved: pl.DataFrame) -> dict[str, Any]:
+def _steps(seller_id: int, moved: pl.DataFrame) -> dict[str, object]:
     kept = moved.select(
         "id",
         cs.by_name("source", require_all=False),

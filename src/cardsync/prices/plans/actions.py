@@ -260,7 +260,7 @@ class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
         ]
 
 
-def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
+def _list_change(op: ListOp, item: object, place: str) -> ListChange:
     match item:
         case ListEntries(id=None, list=None):
             raise _refuse(place, "must name its list by id, or by list, the list's name")
@@ -279,7 +279,7 @@ PlanActions = Annotated[
 ]
 
 
-def read_actions(actions: Any) -> Actions:
+def read_actions(actions: object) -> Actions:
     """Raises InvalidPayload or TransitionMatrixTooLarge."""
     changes: list[Change] = []
     types: set[ActionType] = set()

@@ -66,7 +66,7 @@ async def basis_of(
     }
 
 
-async def _sales(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
+async def _sales(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, object]:
     named = {
         own.body["id"] for own in actions.own if own.type == "pricing.sales" and "id" in own.body
     }
@@ -84,7 +84,7 @@ async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> 
     return plain_settings(account, [name for name in named if hasattr(account, name)])
 
 
-async def _lists(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
+async def _lists(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, object]:
     if not actions.lists:
         return {}
     keys = [name_key(c.name) for c in actions.lists if isinstance(c.name, str)]
@@ -118,7 +118,7 @@ def _rules_differ(was: Basis, now: Basis) -> list[str]:
 
 
 def _fields_differ(
-    kind: str, was: Mapping[str, dict[str, Any]], now: Mapping[str, dict[str, Any]]
+    kind: str, was: Mapping[str, dict[str, object]], now: Mapping[str, dict[str, object]]
 ) -> list[str]:
     found = []
     for id, fields in was.items():
@@ -190,5 +190,5 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
     return found
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return "nothing" if value is None else str(value)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import text
@@ -287,7 +287,7 @@ async def _create_list(
     caller: Caller,
     change: ListChange,
     now: datetime,
-    *_: Any,
+    *_: object,
 ) -> ListDone:
     made = await seller_lists.create_list(session, caller, change.name, now)
     return made.id, f"List “{made.name}” created.", 0
@@ -298,7 +298,7 @@ async def _rename_list(
     caller: Caller,
     change: ListChange,
     now: datetime,
-    *_: Any,
+    *_: object,
 ) -> ListDone:
     id = change.list_id or 0
     named = await seller_lists.rename_list(session, caller, id, change.name, now)
@@ -310,7 +310,7 @@ async def _delete_list(
     caller: Caller,
     change: ListChange,
     now: datetime,
-    *_: Any,
+    *_: object,
 ) -> ListDone:
     id = change.list_id or 0
     await seller_lists.delete_list(session, caller, id, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -26,7 +26,7 @@ def note_plan(session: AsyncSession, caller: Caller, plan: AgentPlan, now: datet
     summary = ", ".join(part for part in (*said, plan.error or "") if part)
     entries = activity.noted_in(session) if plan.status == "applied" else []
     whole = bool(entries) and all(entry.undo is not None for entry in entries)
-    undo: dict[str, Any] = {"kind": UNDO, "entries": [entry.id for entry in entries]}
+    undo: dict[str, object] = {"kind": UNDO, "entries": [entry.id for entry in entries]}
     activity.note(
         session,
         caller,

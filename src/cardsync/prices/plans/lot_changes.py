@@ -46,7 +46,7 @@ def add_file(body: bytes) -> Action:
     return {"type": "lots", "op": "add_file", "csv": body.decode(errors="replace")}
 
 
-def correct(lot_id: int, changes: Mapping[str, Any]) -> Action:
+def correct(lot_id: int, changes: Mapping[str, object]) -> Action:
     return {
         "type": "lots",
         "op": "correct",

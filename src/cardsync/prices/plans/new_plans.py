@@ -63,7 +63,7 @@ class PlanFields(msgspec.Struct):
     actions: Annotated[Any, Like(PlanActions, needed=True)] = None
 
 
-def read_plan(body: Mapping[str, Any]) -> PlanRequest:
+def read_plan(body: Mapping[str, object]) -> PlanRequest:
     """Raises InvalidPayload or TransitionMatrixTooLarge."""
     given = read(body, PlanFields)
     if given.plan_key is not None and not given.plan_key.strip():
@@ -74,11 +74,11 @@ def read_plan(body: Mapping[str, Any]) -> PlanRequest:
     )
 
 
-def _digest(given: list[Any]) -> str:
+def _digest(given: list[object]) -> str:
     return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
 
-def _new_plan(caller: Caller, settings: Settings, given: list[Any], now: datetime) -> AgentPlan:
+def _new_plan(caller: Caller, settings: Settings, given: list[object], now: datetime) -> AgentPlan:
     return AgentPlan(
         seller_id=caller.seller_id,
         body_sha256=_digest(given),
@@ -98,9 +98,9 @@ async def propose_write(
     session: AsyncSession,
     caller: Caller,
     settings: Settings,
-    given: list[Any],
+    given: list[object],
     size: Size,
-    cards: list[dict[str, Any]],
+    cards: list[dict[str, object]],
     now: datetime,
 ) -> AgentPlan:
     """Store a write outside plans that exceeds a limit as a plan that waits for a member. A
@@ -135,7 +135,7 @@ async def propose(
     session: AsyncSession,
     caller: Caller,
     settings: Settings,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> AgentPlan:
     """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions,
@@ -215,7 +215,7 @@ def take_over(plan: AgentPlan, judged: Judged) -> None:
     plan.results, plan.cards = results_of(judged.results), judged.cards
 
 
-def results_of(done: list[ChangeDone]) -> list[dict[str, Any]]:
+def results_of(done: list[ChangeDone]) -> list[dict[str, object]]:
     return [one._asdict() for one in done]
 
 

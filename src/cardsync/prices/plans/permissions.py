@@ -153,7 +153,7 @@ async def read(session: AsyncSession, caller: Caller) -> Permissions:
 async def change(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> Permissions:
     """Set the modes that the body names, and leave the other modes unchanged. Raises
@@ -166,7 +166,7 @@ async def change(
     return await permissions_of(session, caller.seller_id)
 
 
-def _read(body: Mapping[str, Any]) -> list[tuple[Credential, ActionType, Mode]]:
+def _read(body: Mapping[str, object]) -> list[tuple[Credential, ActionType, Mode]]:
     found: list[tuple[Credential, ActionType, Mode]] = []
     for name, modes in body.items():
         credential: Credential = read_json.read(name, Credential, name)

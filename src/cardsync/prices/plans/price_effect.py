@@ -100,7 +100,7 @@ async def reach_of(
             named += await lot_changes.cards_of(session, seller_id, own.body)
     if not queries and not named:
         return None
-    bound: dict[str, Any] = {}
+    bound: dict[str, object] = {}
     found = await selections(session, seller_id, queries)
     conditions = [condition_of(one, bound, f"w{place}") for place, one in enumerate(found)]
     parts = [f"({ON_SALE} AND ({' OR '.join(conditions)}))"] if conditions else []
@@ -208,7 +208,7 @@ async def read_cards(
     chosen = await choices(session, seller_id, run)
     if in_run and _selects(chosen) == _selects(seen.chosen):
         return replace(seen, chosen=chosen)
-    bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}
+    bound: dict[str, object] = {"seller": seller_id, "now": now, **reach.values}
     rule = first_of(chosen.rules, bound, "r")
     sale = first_of(chosen.sales, bound, "s")
     where = reach.where
@@ -228,7 +228,7 @@ async def read_cards(
     return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
 
 
-def _selects(chosen: Choices) -> tuple[Any, ...]:
+def _selects(chosen: Choices) -> tuple[object, ...]:
     """Return the inputs that decide a card's rule, sale, guards and pin."""
     run = chosen.run
     return chosen.rules, chosen.sales, chosen.guards, run.reviewed, run.costed

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
@@ -31,7 +31,7 @@ async def ask_for(
     database: Database,
     caller: Caller,
     settings: Settings,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
     *,
     dry_run: bool,

@@ -120,7 +120,7 @@ async def refuse_overlaps(
     }
     if not any(change.is_transition for change in actions.rules):
         return
-    bound: dict[str, Any] = {"seller": seller_id, "now": run.now}
+    bound: dict[str, object] = {"seller": seller_id, "now": run.now}
     scopes = await _scopes(session, seller_id, run, actions, read, bound)
     pairs = [(one, other) for one, other in combinations(scopes, 2) if one[1] or other[1]]
     if not pairs:
@@ -142,7 +142,7 @@ async def _scopes(
     run: Run,
     actions: Actions,
     read: Mapping[str, str],
-    bound: dict[str, Any],
+    bound: dict[str, object],
 ) -> list[tuple[str, bool, str]]:
     """Return for each pricing action its place, whether it enables or disables a rule, and the
     condition that selects its cards.

@@ -15,19 +15,19 @@ from cardsync.stock.cards.bulk_selection import Selection
 Action = dict[str, Any]
 
 
-def _values(body: Mapping[str, Any]) -> dict[str, Any]:
+def _values(body: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "confirm"}
 
 
-def _rule(op: str, **change: Any) -> Action:
+def _rule(op: str, **change: object) -> Action:
     return {"type": "pricing.change_set", "changes": [{"op": op, **change}]}
 
 
-def rule_create(body: Mapping[str, Any]) -> Action:
+def rule_create(body: Mapping[str, object]) -> Action:
     return _rule("create", set=_values(body))
 
 
-def rule_update(rule_id: int, body: Mapping[str, Any]) -> Action:
+def rule_update(rule_id: int, body: Mapping[str, object]) -> Action:
     return _rule("update", rule_id=rule_id, set=_values(body))
 
 
@@ -39,11 +39,11 @@ def rule_reorder(ids: Sequence[int]) -> Action:
     return _rule("reorder", set={"ids": list(ids)})
 
 
-def sale_create(body: Mapping[str, Any]) -> Action:
+def sale_create(body: Mapping[str, object]) -> Action:
     return {"type": "pricing.sales", "op": "create", "set": _values(body)}
 
 
-def sale_update(sale_id: int, body: Mapping[str, Any]) -> Action:
+def sale_update(sale_id: int, body: Mapping[str, object]) -> Action:
     return {"type": "pricing.sales", "op": "update", "id": sale_id, "set": _values(body)}
 
 
@@ -51,11 +51,11 @@ def sale_delete(sale_id: int) -> Action:
     return {"type": "pricing.sales", "op": "delete", "id": sale_id}
 
 
-def settings_update(body: Mapping[str, Any]) -> Action:
+def settings_update(body: Mapping[str, object]) -> Action:
     return {"type": "pricing.settings", "op": "update", "set": _values(body)}
 
 
-def pin_set(marketplace_id: int, body: Mapping[str, Any]) -> Action:
+def pin_set(marketplace_id: int, body: Mapping[str, object]) -> Action:
     pin = {"marketplace_id": marketplace_id, "price": body.get("price")}
     return {"type": "pricing.pins", "set": [pin]}
 
@@ -72,7 +72,7 @@ def pins_of(op: Literal["pin", "unpin"], selection: Selection) -> Action:
     return {"type": "pricing.pin_many", "op": op, "selection": msgspec.to_builtins(selection)}
 
 
-def list_edit(op: str, selection: Selection | None = None, **named: Any) -> Action:
+def list_edit(op: str, selection: Selection | None = None, **named: object) -> Action:
     """`named` has the list's `id`, and its `name` if the request sets one."""
     given = {} if selection is None else msgspec.to_builtins(selection)
     # `selected_ids` restrict the selection even if they are null.

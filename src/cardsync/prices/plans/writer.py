@@ -62,12 +62,12 @@ class Writer(NamedTuple):
     now: datetime
     confirmed: bool = False
 
-    def confirmed_by(self, body: Mapping[str, Any]) -> Writer:
+    def confirmed_by(self, body: Mapping[str, object]) -> Writer:
         """Return the writer, as confirmed if the body's `confirm` is true."""
         return self._replace(confirmed=True) if body.get("confirm") is True else self
 
 
-def _lasts(result: Any) -> str | None:
+def _lasts(result: object) -> str | None:
     return ""
 
 
@@ -93,7 +93,7 @@ async def _by(
 
 async def write(
     writer: Writer,
-    action: Mapping[str, Any] | Waiting,
+    action: Mapping[str, object] | Waiting,
     do: Callable[[], Awaitable[T]],
     source_of: Callable[[T], str | None] = _lasts,
     *,
@@ -153,7 +153,7 @@ async def write(
 async def write_beside(
     writer: Writer,
     data: frozenset[Data],
-    action: Mapping[str, Any] | Waiting,
+    action: Mapping[str, object] | Waiting,
     do: Callable[[], Awaitable[T]],
 ) -> T:
     """Do a write of other data than prices. If a rule uses the data and the caller is a key or a
@@ -169,7 +169,7 @@ async def write_beside(
     return await write(writer, action, do)
 
 
-def _promotes(action: Mapping[str, Any] | Waiting) -> bool:
+def _promotes(action: Mapping[str, object] | Waiting) -> bool:
     return not isinstance(action, Waiting) and action["type"] == "pricing.sales"
 
 
@@ -184,7 +184,7 @@ async def _meant(
     session: AsyncSession,
     seller_id: int,
     live: Run,
-    action: Mapping[str, Any] | Waiting,
+    action: Mapping[str, object] | Waiting,
 ) -> tuple[Actions, Reach] | None:
     """Return the write as actions of a plan, and the cards that it affects; None if it affects
     none.
@@ -202,10 +202,10 @@ async def _meant(
 
 async def _kept_for_review(
     writer: Writer,
-    action: Mapping[str, Any] | Waiting,
+    action: Mapping[str, object] | Waiting,
     verdict: Verdict,
     size: Size,
-    cards: list[dict[str, Any]],
+    cards: list[dict[str, object]],
 ) -> errors.NeedsReview:
     """Store the write as a plan, unless it is about an object that already waits. Return the
     refusal.
@@ -229,7 +229,7 @@ async def _kept_for_review(
     )
 
 
-def records(action: Mapping[str, Any] | Waiting) -> bool:
+def records(action: Mapping[str, object] | Waiting) -> bool:
     """Return whether the write counts as a move of prices. A run only sets the current rules'
     prices, so it does not count.
     """

@@ -154,13 +154,13 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
     return await write(writer, actions.pins_of("unpin", selection), do)
 
 
-async def create_list(writer: Writer, name: Any) -> CardListBody:
+async def create_list(writer: Writer, name: object) -> CardListBody:
     """Make a list. A new list has no cards, but a query may select the cards that are not on it."""
     do = partial(seller_lists.create_list, writer.session, writer.caller, name, writer.now)
     return await write(writer, actions.list_edit("create", name=name), do)
 
 
-async def rename_list(writer: Writer, list_id: int, name: Any) -> CardListBody:
+async def rename_list(writer: Writer, list_id: int, name: object) -> CardListBody:
     do = partial(seller_lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
     return await write(writer, actions.list_edit("rename", id=list_id, name=name), do)
 

@@ -162,7 +162,7 @@ def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:
 
 
 def read_draft(
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     rule_id: int | None,
     rules: list[Rule],
 ) -> tuple[Rule, Rule | None]:
@@ -190,7 +190,7 @@ async def _selected(
     selection: Selection,
     part: str,
 ) -> int:
-    bound: dict[str, Any] = {"seller": seller_id, "now": now}
+    bound: dict[str, object] = {"seller": seller_id, "now": now}
     where = condition_of(selection, bound, "d")
     counted = (
         f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE}{part} AND {where}"

@@ -100,7 +100,7 @@ async def _ids(
     marketplace_id, search = given.marketplace_id, given.search
     if (marketplace_id is None) == (search is None):
         raise errors.InvalidPayload("give either marketplace_id or search")
-    bound: dict[str, Any] = {"seller": seller_id, "now": now, "most": CARDS + 1}
+    bound: dict[str, object] = {"seller": seller_id, "now": now, "most": CARDS + 1}
     if search is not None:
         search = await need_readable(session, seller_id, search, "search")
         [selection] = await selections(session, seller_id, [search])

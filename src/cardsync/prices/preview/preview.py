@@ -121,8 +121,8 @@ async def priced(
 async def asked(
     session: AsyncSession,
     seller_id: int,
-    given_rules: Sequence[Mapping[str, Any]] | None,
-    given_sales: Sequence[Mapping[str, Any]] | None,
+    given_rules: Sequence[Mapping[str, object]] | None,
+    given_sales: Sequence[Mapping[str, object]] | None,
     live: Run,
 ) -> Run:
     """Return a run of the live rules and drafts, or of the given rules and sales instead.
@@ -154,7 +154,7 @@ async def _where(
     session: AsyncSession,
     seller_id: int,
     search: str | None,
-    bound: dict[str, Any],
+    bound: dict[str, object],
 ) -> str:
     if not search:
         return ON_SALE
@@ -271,7 +271,7 @@ async def cards_of(
 _CLOSING: Final = ("rounding", "holdout", "review", "change")
 
 
-def reason_of(row: Mapping[str, Any], run: Run) -> str:
+def reason_of(row: Mapping[str, object], run: Run) -> str:
     """Return the sentence of the last step that moved the price, without the closing steps."""
     steps = [step for step in explain(row, run)[2:] if step["name"] not in _CLOSING]
     moved = [step for step in steps if step["input"] != step["output"]]

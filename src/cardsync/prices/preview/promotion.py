@@ -65,7 +65,7 @@ async def preview_promotion(
 
 
 def read_sale(
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     sale_id: int | None,
     sales: list[Sale],
     now: datetime,
@@ -164,7 +164,7 @@ def judged(effect: Effect, sale: Sale) -> Judged:
     ).row(0, named=True)
     before, after = effect.worth
     deepest = sums.pop("deepest")
-    counts: dict[str, Any] = {name: int(count or 0) for name, count in sums.items()}
+    counts: dict[str, object] = {name: int(count or 0) for name, count in sums.items()}
     counts |= {
         "listed_value_before": dollars(before),
         "listed_value_after": dollars(after),

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -35,7 +34,7 @@ async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analy
     run = await store.run_of(session, await session.get_one(Account, seller_id), now)
     rules = sorted(run.rules, key=lambda rule: (rule.priority, rule.id))
     found = await selections(session, seller_id, [rule.query for rule in rules])
-    bound: dict[str, Any] = {"seller": seller_id, "now": now}
+    bound: dict[str, object] = {"seller": seller_id, "now": now}
     broken = {
         rule.id for rule, selection in zip(rules, found, strict=True) if selection.where is None
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -201,7 +201,7 @@ async def changed(
     moment; without a moment, return every card of that time. If `market` has columns, the cards
     have its KEYS.
     """
-    bound: dict[str, Any] = {
+    bound: dict[str, object] = {
         "seller": account.seller_id,
         "lines": account.product_lines,
         "now": chosen.run.now,

@@ -29,7 +29,7 @@ Answer = Literal["accepted", "dismissed", "snoozed"]
 Rows = Mapping[int, Proposal]
 
 
-def _revision(value: Any) -> datetime:
+def _revision(value: object) -> datetime:
     moment = clock.read_moment(value) if isinstance(value, str) else None
     if moment is None:
         raise ValueError("must be a revision, as 2026-11-21T08:00:00.000000Z")
@@ -182,7 +182,7 @@ async def undo_decisions(
     kind: Kind,
     keys: Sequence[int],
     answer: Answer,
-    undo: Mapping[str, Any],
+    undo: Mapping[str, object],
     now: datetime,
     at: datetime | None = None,
 ) -> None:

@@ -167,7 +167,7 @@ def _breakdown(
     run: Run,
     run_id: int,
     card: Card,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     target = None if card.target_price is None else to_units(card.target_price)
     return {
         "run_id": run_id,

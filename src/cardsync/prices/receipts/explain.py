@@ -161,7 +161,7 @@ async def _matching(
 ) -> tuple[list[Rule], list[Sale]]:
     """Return the live rules and active sales that select the card, by priority."""
     run = chosen.run
-    bound: dict[str, Any] = {"seller": seller_id, "now": run.now, "wanted": card_id}
+    bound: dict[str, object] = {"seller": seller_id, "now": run.now, "wanted": card_id}
     of_rules = [condition_of(selection, bound, f"r{id}") for id, selection in chosen.rules]
     of_sales = [condition_of(selection, bound, f"s{id}") for id, selection in chosen.sales]
     columns = (
@@ -198,7 +198,7 @@ def _blockers(bits: int, *, waits: bool) -> list[str]:
 def considered_rules(
     rules: Sequence[Rule],
     sales: Sequence[Sale],
-    row: dict[str, Any],
+    row: dict[str, object],
     run: Run,
 ) -> list[MatchingRule]:
     considered = [
@@ -209,7 +209,7 @@ def considered_rules(
     return sorted(considered, key=lambda entry: (entry.priority, entry.kind))
 
 
-def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> MatchingRule:
+def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, object]) -> MatchingRule:
     outcome: Literal["governs", "blocks", "lost"] = "lost"
     if row["pin"] is not None:
         reason = "The card's price is pinned."
@@ -229,7 +229,7 @@ def _guards_of(row: dict[str, Any], run: Run) -> list[Rule]:
     return [guard for bit, guard in enumerate(run.guards) if bits >> bit & 1]
 
 
-def _considered_guard(guard: Rule, row: dict[str, Any]) -> MatchingRule:
+def _considered_guard(guard: Rule, row: dict[str, object]) -> MatchingRule:
     outcome: Literal["blocks", "holds", "decides"] = "holds"
     reason = "The price is within its limits, or another guard is stricter."
     if guard.broken:
@@ -243,7 +243,7 @@ def _considered_guard(guard: Rule, row: dict[str, Any]) -> MatchingRule:
     return MatchingRule(guard.id, guard.name, "guard", guard.priority, outcome, reason)
 
 
-def _considered_sale(sale: Sale, row: dict[str, Any]) -> MatchingRule:
+def _considered_sale(sale: Sale, row: dict[str, object]) -> MatchingRule:
     applies = sale.id == row["sale_id"]
     if applies:
         reason = "It is the first active promotion that matches the card."

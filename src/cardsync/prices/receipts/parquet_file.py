@@ -31,7 +31,7 @@ _GROUP_ROWS: Final = 16_384
 
 
 # Settings that older runs did not have, with the values that reproduce the receipts of these runs.
-_UNKNOWN_THEN: Final[dict[str, Any]] = {"minimum_cap_step": 0}
+_UNKNOWN_THEN: Final[dict[str, object]] = {"minimum_cap_step": 0}
 
 
 class _Kept(msgspec.Struct):
@@ -71,7 +71,7 @@ def unpack(data: bytes) -> tuple[pl.DataFrame, Run]:
     return _whole(pl.read_parquet(data)), run_of(data)
 
 
-def receipt(data: bytes, marketplace_id: int) -> dict[str, Any] | None:
+def receipt(data: bytes, marketplace_id: int) -> dict[str, object] | None:
     """Return one card's row, or None if the run did not price the card."""
     found = pl.scan_parquet(data).filter(pl.col("marketplace_id") == marketplace_id).collect()
     return _whole(found).row(0, named=True) if found.height else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 from sqlalchemy import select
 
@@ -28,7 +27,7 @@ async def replay_runs(
     database: Database,
     store: Store,
     seller_id: int,
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncIterator[dict[str, object]]:
     """Price the runs again one at a time, oldest first. One file is in memory at a time."""
     key = PriceRun.summary["receipts"].astext
     async with database.tenant(seller_id) as session:

@@ -113,7 +113,7 @@ def _step(
     }
 
 
-def input_shown(name: str, value: Any) -> Any:
+def input_shown(name: str, value: Any) -> object:
     """Return one of the engine's inputs in the form of the API."""
     if isinstance(value, datetime):
         return rfc3339(value)

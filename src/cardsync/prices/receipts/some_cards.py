@@ -36,7 +36,7 @@ async def live_steps(
     caller: Caller,
     card_id: int,
     now: datetime,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the steps to the price that a run would ask now. A card that no run prices has no
     steps.
     """

@@ -63,7 +63,7 @@ def _heading(explanation: Mapping[str, Any]) -> str:
     return f"{explanation['marketplace_id']}: {name}{number} · {kind}"
 
 
-def _outcome(explanation: Mapping[str, Any]) -> str:
+def _outcome(explanation: Mapping[str, object]) -> str:
     current = explanation["current_price"] or "none"
     target = explanation["target_price"]
     asks = f"target {target}" if target is not None else "no target: the price stays the same"
@@ -87,8 +87,8 @@ def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
 
 
 def _receipt(
-    kept: Mapping[str, Any] | None,
-    absent: Mapping[str, Any] | None,
+    kept: Mapping[str, object] | None,
+    absent: Mapping[str, object] | None,
     width: int,
 ) -> Iterator[str]:
     if kept is None and absent is None:

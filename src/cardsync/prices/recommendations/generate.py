@@ -245,13 +245,13 @@ async def write_found(
     await standing.end(session, seller_id, "pin", now)
 
 
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+def _frame(rows: list[dict[str, object]]) -> pl.DataFrame:
     cells = [[_cell(name, row[name]) for name in _TYPES] for row in rows]
     schema = {name: pl.Int64 if type_ == "bigint" else pl.String for name, type_ in _TYPES.items()}
     return pl.DataFrame(cells, schema=schema, orient="row")
 
 
-def _cell(name: str, value: Any) -> Any:
+def _cell(name: str, value: Any) -> object:
     if name == "expires_at":
         return clock.microseconds(value)
     return orjson.dumps(value).decode() if name == "evidence" else value

@@ -146,7 +146,7 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
 async def _drawn(
     session: AsyncSession,
     seller_id: int,
-    left: Callable[[Any], int],
+    left: Callable[[object], int],
     names: Mapping[int, str],
     now: datetime,
 ) -> list[HoldoutShown]:

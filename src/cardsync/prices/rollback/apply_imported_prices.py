@@ -147,7 +147,7 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
     # A file is imported after it was served, even if the agent's clock is wrong.
     since = max(event.imported_at, served_at or event.imported_at)
     kept_since = await history.prepare(work, lease.seller_id, event.imported_at)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "seller": lease.seller_id,
         "event": event.id,
         "at": event.imported_at,
@@ -193,7 +193,7 @@ async def _next(work: Work, values: dict[str, Any]) -> int | None:
 async def _slab(
     work: Work,
     lease: Lease,
-    values: dict[str, Any],
+    values: dict[str, object],
     given: str,
     then: Sequence[str] = (),
 ) -> None:

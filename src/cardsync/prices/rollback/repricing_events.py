@@ -72,14 +72,14 @@ _PLAIN = re.compile(r"[1-9][0-9]{0,7}(?:\.[0-9]{1,4})?")
 _ALL_PLAIN = re.compile(rf"(?:{_PLAIN.pattern}\n)*{_PLAIN.pattern}")
 
 
-def read_price(value: Any, place: int, field: str) -> str | None:
+def read_price(value: object, place: int, field: str) -> str | None:
     """Return a price as text, from a number or a plain decimal string. Raises InvalidPayload."""
     if value is None or (type(value) is str and _PLAIN.fullmatch(value)):
         return value
     return _read_decimal(value, f"rows[{place}].{field}")
 
 
-def _read_decimal(value: Any, field: str) -> str:
+def _read_decimal(value: object, field: str) -> str:
     try:
         amount = read_amount(value)
     except ValueError as e:
@@ -89,7 +89,7 @@ def _read_decimal(value: Any, field: str) -> str:
     return usd(amount)
 
 
-def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
+def moved_rows(rows: list[tuple[int, object, object]]) -> list[dict[str, object]]:
     """Convert rows of (marketplace_id, old_price, new_price) to the stored form. The last row of a
     card counts.
 
@@ -98,7 +98,7 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
     if _is_plain(rows):
         # The dictionary keeps the last row of each card.
         return list({id: {"id": id, "old": old, "price": new} for id, old, new in rows}.values())
-    kept: dict[int, dict[str, Any]] = {}
+    kept: dict[int, dict[str, object]] = {}
     for place, (id, old, new) in enumerate(rows):
         if abs(id) >= 2**63:
             raise errors.InvalidPayload(f"rows[{place}].marketplace_id: must be an id")
@@ -133,7 +133,7 @@ def report_of_import(
     row_count: int,
     sync_cycle_id: str | None,
     file_sha256: str | None,
-    rows: list[tuple[int, Any, Any]],
+    rows: list[tuple[int, object, object]],
     refused: list[tuple[int | None, int | None, str]],
     paused: list[int],
     now: datetime,

@@ -76,7 +76,7 @@ KEEP: Final = f"""
 _ALL: Final = 2**63 - 1
 
 
-async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, Any]) -> Scope:
+async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, object]) -> Scope:
     """Return the one scope of a body, in the form in which it is stored. Raises InvalidPayload,
     NotFound.
     """
@@ -110,7 +110,7 @@ _KNOWN: Final = {
 }
 
 
-def _moment(value: Any) -> str:
+def _moment(value: object) -> str:
     moment = clock.read_moment(value) if isinstance(value, str) else None
     if moment is None:
         raise errors.InvalidPayload("since: must be a time like 2026-11-21T08:00:00Z")

@@ -72,7 +72,7 @@ async def judge(
 
 async def _chosen_by(
     session: AsyncSession,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     conditions: Mapping[int, str],
     where: str,
     stock: Stock,
@@ -139,7 +139,7 @@ async def _explain(
             card.reason = reasons[card.marketplace_id]
 
 
-def _reason(row: Mapping[str, Any], run: Run) -> str:
+def _reason(row: Mapping[str, object], run: Run) -> str:
     if row["target"] is None:
         return "No rule prices the card, so its price stays."
     return reason_of(row, run)

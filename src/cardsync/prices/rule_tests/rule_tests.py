@@ -42,7 +42,7 @@ _IMAGES: Final = RowImages(RuleTest, *_FIELDS)
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 
 
-def _expectation(value: Any) -> str:
+def _expectation(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a text")
     return read_expectation(value).text
@@ -214,13 +214,13 @@ async def undo_tests(
         raise errors.ChangedSince(f"rule test {id} was changed in the meantime")
 
 
-def _read(body: Mapping[str, Any]) -> dict[str, Any]:
+def _read(body: Mapping[str, object]) -> dict[str, Any]:
     """Read the fields of a test. Raises InvalidPayload for an unknown field or a wrong value."""
     given = {name: value for name, value in body.items() if name not in _SHOWN}
     return given_fields(read(given, RuleTestFields))
 
 
-def _test_json(row: RuleTest) -> dict[str, Any]:
+def _test_json(row: RuleTest) -> dict[str, object]:
     return {name: getattr(row, name) for name in _FIELDS}
 
 

@@ -194,7 +194,7 @@ def percent_field(bp: int) -> str:
     return percent(bp).removesuffix("%")
 
 
-def own_fields(rule: RuleJson) -> dict[str, Any]:
+def own_fields(rule: RuleJson) -> dict[str, object]:
     """Return the fields that the form and the text set."""
     return {name: value for name, value in rule.items() if name not in _APART}
 
@@ -203,7 +203,7 @@ def text_of(rule: RuleJson) -> str:
     return json.dumps(own_fields(rule), indent=2, ensure_ascii=False)
 
 
-def read_text(text: str) -> dict[str, Any]:
+def read_text(text: str) -> dict[str, object]:
     """Read the text face. Amounts never become floats. Raises InvalidRule."""
     try:
         body = json.loads(text, parse_float=str)
@@ -319,7 +319,7 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
     Raises InvalidRule, naming the field.
     """
     guard = bool(was.get("guard"))
-    body: dict[str, Any] = {name: texts.get(name, "") for name in ("name", "query")}
+    body: dict[str, object] = {name: texts.get(name, "") for name in ("name", "query")}
     for each in declared(Rule):
         if each.field.guard or not guard:
             if not guard and (own := _READERS.get(each.name)):
@@ -332,7 +332,7 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
     return body
 
 
-def _read(each: Declared, texts: Mapping[str, str], key: str, default: Any) -> Any:
+def _read(each: Declared, texts: Mapping[str, str], key: str, default: object) -> Any:
     text = texts.get(key)
     if each.type is bool:
         return text == "true"
@@ -345,7 +345,7 @@ def _read(each: Declared, texts: Mapping[str, str], key: str, default: Any) -> A
     return read_percent(text, key) if each.is_percent else _whole(text, key)
 
 
-def _part(thing: Any, prefix: str, texts: Mapping[str, str]) -> dict[str, Any]:
+def _part(thing: object, prefix: str, texts: Mapping[str, str]) -> dict[str, object]:
     """Return the values of a part's fields that have inputs."""
     return {
         each.name: _read(each, texts, f"{prefix}_{each.form_name}", each.default)
@@ -354,17 +354,17 @@ def _part(thing: Any, prefix: str, texts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _fallbacks(texts: Mapping[str, str], was: Any) -> list[str]:
+def _fallbacks(texts: Mapping[str, str], was: object) -> list[str]:
     return texts.get("fallback_sources", "").replace(",", " ").split()
 
 
-def _adjusted(texts: Mapping[str, str], was: Any) -> int:
+def _adjusted(texts: Mapping[str, str], was: object) -> int:
     """Return the basis points; a number without a side, or with a sign, determines the side."""
     points = read_percent(texts.get("percent") or "0", "percent")
     return -points if texts.get("side") == "under" and points > 0 else points
 
 
-def _review(texts: Mapping[str, str], was: Any) -> dict[str, Any] | None:
+def _review(texts: Mapping[str, str], was: object) -> dict[str, Any] | None:
     """Return the rule's own review limits, None if the seller-wide ones are in force."""
     return _part(ReviewLimits, "review", texts) if texts.get("review_own") == "true" else None
 
@@ -377,7 +377,7 @@ def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | Non
     return cap | {"small": small}
 
 
-def _small(texts: Mapping[str, str]) -> dict[str, Any] | None:
+def _small(texts: Mapping[str, str]) -> dict[str, object] | None:
     """Return the limits of cheap cards, None if they have none of their own."""
     small = _part(SmallCap, "small", texts)
     if texts["small_below"]:
@@ -387,7 +387,7 @@ def _small(texts: Mapping[str, str]) -> dict[str, Any] | None:
     raise errors.InvalidRule("small_below: is required when cheap cards have their own limits")
 
 
-def _stale(texts: Mapping[str, str], was: Any) -> dict[str, Any] | None:
+def _stale(texts: Mapping[str, str], was: object) -> dict[str, Any] | None:
     keys = [f"stale_{each.form_name}" for each in declared(Stale)]
     if not any(texts.get(key) for key in keys):
         return None

@@ -121,9 +121,9 @@ async def change(
     session: AsyncSession,
     caller: Caller,
     rule_id: int,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
-    override_reason: Any = None,
+    override_reason: object = None,
 ) -> Saved:
     """Raises NotFound, InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
@@ -174,7 +174,7 @@ async def remove(
     caller: Caller,
     rule_id: int,
     now: datetime,
-    override_reason: Any = None,
+    override_reason: object = None,
 ) -> None:
     """Raises NotFound, RuleTestsFailed."""
     caller.must_be_owner()
@@ -200,7 +200,7 @@ async def reorder(
     caller: Caller,
     ids: Sequence[int],
     now: datetime,
-    override_reason: Any = None,
+    override_reason: object = None,
 ) -> list[PricingRule]:
     """Put the rules in the order of `ids`; the default rule keeps its priority. Raises
     InvalidRule, RuleTestsFailed.
@@ -245,7 +245,7 @@ async def apply_preset(
     caller: Caller,
     preset: str,
     now: datetime,
-    override_reason: Any = None,
+    override_reason: object = None,
 ) -> Saved:
     """Put the preset's rule in place of the earlier preset's. Raises NotFound, RuleTestsFailed."""
     caller.must_be_owner()

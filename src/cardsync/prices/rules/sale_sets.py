@@ -99,7 +99,7 @@ _APPLIED: Final = f"SELECT {still_applied(':id', ':until')}"
 async def create_sale(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
@@ -137,7 +137,7 @@ async def change_sale(
     session: AsyncSession,
     caller: Caller,
     sale_id: int,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> PricingSale:
     """Raises NotFound, InvalidRule, InvalidQuery."""
@@ -188,7 +188,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
     )
 
 
-def _columns(sale: Sale) -> dict[str, Any]:
+def _columns(sale: Sale) -> dict[str, object]:
     values = {name: getattr(sale, name) for name in SALE_COLUMNS if name != "id"}
     return to_row(Sale, values | {"keep_never_lower": sale.keep_never_lower or None})
 

@@ -35,8 +35,8 @@ async def change_rule(
     session: AsyncSession,
     caller: Caller,
     rule_id: int,
-    shown: Mapping[str, Any],
-    body: Mapping[str, Any],
+    shown: Mapping[str, object],
+    body: Mapping[str, object],
     now: datetime,
     override_reason: str | None = None,
 ) -> rule_sets.Saved:
@@ -85,7 +85,7 @@ async def change_settings(
     session: AsyncSession,
     caller: Caller,
     shown: Mapping[str, str],
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> None:
     """Change settings that still are as they were shown. Raises ChangedMeanwhile, and what
@@ -112,7 +112,7 @@ async def pin(
     caller: Caller,
     marketplace_id: int,
     shown_at: datetime,
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     now: datetime,
 ) -> int:
     """Pin a card that nobody has pinned since it was shown. Raises ChangedSince, and what
@@ -129,7 +129,7 @@ async def pin(
     return await sale_sets.pin(session, caller, marketplace_id, body, now)
 
 
-def settings_texts(values: Mapping[str, Any]) -> dict[str, str]:
+def settings_texts(values: Mapping[str, object]) -> dict[str, str]:
     """Return settings as a form's texts. Pure."""
     return {name: _text(name, value) for name, value in values.items()}
 

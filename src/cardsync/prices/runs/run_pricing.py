@@ -9,7 +9,6 @@ from collections import deque
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 import polars as pl
 from sqlalchemy import Update, func, select, update
@@ -84,7 +83,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     await boundary(work.database, lease)
     priced = await price_stock(stock)
     summary = asdict(engine.summary(priced))
-    counts: dict[str, Any] = {name: summary[name] for name in _COUNTED}
+    counts: dict[str, object] = {name: summary[name] for name in _COUNTED}
     # The rules that govern a card, so that Today can name those that govern none.
     counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
@@ -230,7 +229,7 @@ async def _end(
     lease: Lease,
     run: PriceRun,
     state: str,
-    counts: dict[str, Any],
+    counts: dict[str, object],
     applied: Applied | None = None,
 ) -> None:
     """End the run in its last transaction: state, results of its prices, lease. `applied` is None

@@ -73,7 +73,7 @@ async def add_payments(
     """
     caller.must_be_owner()
     paid = payments.paid
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "seller": caller.seller_id,
         "now": now,
         "numbers": [one.order_number for one in paid],

@@ -123,7 +123,7 @@ async def profit(
 async def sums_by(
     reading: Reading,
     by: Key,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
 ) -> list[tuple[Any, ...]]:
     """Return the sums of each day, game or rule: stored sums of current days, and computed sums of
     outdated days.
@@ -201,7 +201,7 @@ async def of_orders(reading: Reading, caller: Caller, orders: Sequence[int]) -> 
     return profit_of(*found[0]) if found else None
 
 
-async def _values(reading: Reading, caller: Caller, **named: Any) -> dict[str, Any]:
+async def _values(reading: Reading, caller: Caller, **named: object) -> dict[str, Any]:
     return {"seller": caller.seller_id, **named, **await settings(reading, caller)}
 
 

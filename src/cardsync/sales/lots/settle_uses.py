@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -115,7 +115,7 @@ async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> No
 
 
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
-    values: dict[str, Any] = {"seller": asked.seller_id, "most": CARDS_AT_ONCE}
+    values: dict[str, object] = {"seller": asked.seller_id, "most": CARDS_AT_ONCE}
     await session.execute(text(_ANEW))
     await session.execute(text(planned_each_time()))
     zone, costing = (await session.execute(text(_ACCOUNT), values)).one()

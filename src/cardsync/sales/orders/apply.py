@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import polars as pl
 from sqlalchemy import text
@@ -70,7 +69,7 @@ async def apply(
     )
     await session.execute(text(joined_by_hash()))
     await load(session, kind, rows)
-    values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
+    values: dict[str, object] = {"seller": seller_id, "now": now, "threshold": threshold}
     narrowed = ""
     if rows.frame.height <= LOOKED_UP:
         narrowed = "AND o.order_number = ANY(:numbers)"
@@ -155,7 +154,7 @@ def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-async def _unknown(session: AsyncSession, known: str, values: Mapping[str, Any]) -> int:
+async def _unknown(session: AsyncSession, known: str, values: Mapping[str, object]) -> int:
     statement = f"SELECT count(*) FROM incoming WHERE order_number NOT IN ({known})"
     bound = {name: value for name, value in values.items() if f":{name}" in statement}
     return int((await session.execute(text(statement), bound)).scalar_one())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cardsync.platform import errors
 from cardsync.sales.orders.order_filter import OrderFilter, blocks
 from cardsync.sales.orders.pullable import (
@@ -49,7 +47,7 @@ def all_of(*conditions: str) -> str:
 def tallied_conditions(wanted: OrderFilter) -> Conditions:
     """Return the conditions that `order_tally` can count, except the status."""
     conditions: list[str] = []
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name, sign in (("date_from", ">="), ("date_to", "<=")):
         if (day := getattr(wanted, name)) is not None:
             conditions.append(f"orders.order_date {sign} :{name}")
@@ -64,7 +62,7 @@ def tallied_conditions(wanted: OrderFilter) -> Conditions:
 
 def other_conditions(wanted: OrderFilter) -> Conditions:
     conditions: list[str] = []
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if SEPARATOR in wanted.search:
         conditions.append("false")
     elif wanted.search:
@@ -117,7 +115,7 @@ def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, object]]:
     """
     orders = "orders"
     conditions = ["period = 'ever'"]
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if wanted.date_from is not None or wanted.date_to is not None:
         window = blocks(wanted.date_from, wanted.date_to)
         conditions = ["period = 'days'", "block BETWEEN :first_block AND :last_block"]

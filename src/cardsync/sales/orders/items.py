@@ -5,7 +5,6 @@ has one line for each SKU. The upload's lines without a SKU replace all stored l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -131,7 +130,7 @@ async def _without_sku(
     session: AsyncSession,
     rows: Rows,
     few: bool,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
 ) -> int:
     """Replace each order's lines without a SKU if they differ from the stored lines."""
     own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"

@@ -124,7 +124,7 @@ async def write_note(
     session: AsyncSession,
     caller: Caller,
     key: str,
-    written: Any,
+    written: object,
     now: datetime,
 ) -> str:
     """Write the note on a customer; an empty text removes the note. Raises BuyersHidden, NotFound,
@@ -224,7 +224,7 @@ async def _store(
     await run(session, _WRITE if written else _ERASE, values)
 
 
-def _read_note(value: Any) -> str:
+def _read_note(value: object) -> str:
     if not isinstance(value, str):
         raise errors.InvalidPayload("note: must be text")
     kept = value.strip()

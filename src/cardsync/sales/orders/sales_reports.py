@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -123,7 +122,7 @@ def _amount(value: object) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
-def _count(value: Any) -> int | None:
+def _count(value: object) -> int | None:
     number = read_number(value)
     if number is None or not number.is_finite() or number.adjusted() > 18 or number != int(number):
         return None

@@ -90,7 +90,7 @@ async def summary(
     )
 
 
-async def _games(reading: Reading, values: Mapping[str, Any]) -> list[SalesOfGame]:
+async def _games(reading: Reading, values: Mapping[str, object]) -> list[SalesOfGame]:
     rows = await reading.rows(GAMES, values)
     earned = await profit.sums_by(reading, "game", values)
     of = {game: profit_of(*sums) for game, *sums in earned}

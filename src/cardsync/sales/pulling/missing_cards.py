@@ -305,7 +305,7 @@ _UNPULL: Final = """
 
 
 async def unsettle(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+    session: AsyncSession, caller: Caller, undo: Mapping[str, object], now: datetime
 ) -> None:
     """Remove a decision, so that the card is missing again. Raises ChangedSince if the decision has
     changed.

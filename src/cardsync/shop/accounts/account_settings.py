@@ -38,7 +38,7 @@ async def account_of(session: AsyncSession, caller: Caller) -> Account:
 async def change(
     session: AsyncSession,
     caller: Caller,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     lines: Mapping[str, bool],
     now: datetime,
 ) -> Account:
@@ -104,7 +104,7 @@ async def undo_settings(
         await _price_anew(session, caller.seller_id, now)
 
 
-def _read(name: str, value: Any) -> Any:
+def _read(name: str, value: object) -> Any:
     setting = SETTINGS.get(name)
     if setting is None or value is None:
         return value

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -105,7 +105,7 @@ async def _part(
 ) -> tuple[pl.DataFrame, int | None]:
     """Return the rows after that key, and the key that the next ones come after, if any."""
     key = sheet.key
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "after": after,

@@ -134,7 +134,7 @@ async def add(
     caller: Caller,
     place: Place,
     name: str,
-    credential: Mapping[str, Any],
+    credential: Mapping[str, object],
     now: datetime,
 ) -> Passkey:
     """Keep a passkey that the member's browser made. Raises InvalidPayload."""
@@ -183,7 +183,7 @@ async def _verified(
     database: Database,
     caller: Caller,
     place: Place,
-    credential: Mapping[str, Any],
+    credential: Mapping[str, object],
     now: datetime,
 ) -> VerifiedRegistration:
     """Use up the challenge that the browser answers, and verify the answer. Raises
@@ -222,7 +222,7 @@ async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: da
     note(session, caller, "passkey.removed", summary, now, risk="medium")
 
 
-async def begin_sign_in(database: Database, place: Place, now: datetime) -> dict[str, Any]:
+async def begin_sign_in(database: Database, place: Place, now: datetime) -> dict[str, object]:
     """Return the options with which a browser signs in by any passkey that it has for us."""
     async with database.shared() as session:
         challenge = challenges.made(session, now, None)
@@ -238,7 +238,7 @@ async def sign_in(
     database: Database,
     settings: Settings,
     place: Place,
-    credential: Mapping[str, Any],
+    credential: Mapping[str, object],
     now: datetime,
     earlier: str | None = None,
 ) -> sessions.SignedIn:

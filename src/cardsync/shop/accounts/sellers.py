@@ -62,7 +62,7 @@ class CreatedSeller:
 PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplies"})
 
 
-def read_settings(pairs: list[str]) -> dict[str, Any]:
+def read_settings(pairs: list[str]) -> dict[str, object]:
     """Convert `key=value` texts to columns; raises SellerError naming the key and the accepted
     values.
     """
@@ -139,7 +139,7 @@ def _known_lines(lines: list[str]) -> list[str]:
     return list(dict.fromkeys(lines)) or list(NAMES)
 
 
-async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, Any]:
+async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, object]:
     """Minting needs a paid plan; keys that exist keep working after a downgrade."""
     async with database.tenant(seller_id) as session:
         account = await session.get(Account, seller_id)
@@ -198,7 +198,7 @@ async def change_seller(
     return entry
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, list):
         return " ".join(value)
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
@@ -228,7 +228,7 @@ async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
         note(session, caller, "account.changed", "upload_approved=false", clock.now())
 
 
-async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
+async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, object]:
     """Return all settings and the seller's state; `session` is in the seller's scope."""
     seller = await session.get(Seller, seller_id)
     account = await session.get(Account, seller_id)

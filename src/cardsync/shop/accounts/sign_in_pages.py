@@ -80,7 +80,12 @@ def _sign_in(
     done: str = "",
     then: str = "",
 ) -> Template:
-    values: dict[str, Any] = {"email": email, "problem": problem, "done": done, "then": _own(then)}
+    values: dict[str, object] = {
+        "email": email,
+        "problem": problem,
+        "done": done,
+        "then": _own(then),
+    }
     values["demo"] = sign_in_of(settings.public_demo)
     values["passkeys"] = has_name(settings, request.headers.get("host"))
     return page("sign_in.html", status, {**_WITH_SCRIPT, **(headers or {})}, **values)

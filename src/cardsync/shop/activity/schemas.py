@@ -72,7 +72,7 @@ def _summary(caller: Caller, row: Activity) -> str:
     return _NAMED.sub("", row.summary)
 
 
-def _reported(caller: Caller, what: dict[str, object] | None) -> dict[str, Any] | None:
+def _reported(caller: Caller, what: dict[str, object] | None) -> dict[str, object] | None:
     """Rules and settings are the owner's to read, and notes on buyers are for callers who may see
     buyers.
     """

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import procrastinate
 import structlog
@@ -91,7 +91,7 @@ class _Reader(NamedTuple):
 async def claim(work: Work, seller_id: int) -> Claimed | None:
     """Claim the notice that waits longest, with all due ones of the same member."""
     now = clock.now()
-    values: dict[str, Any] = {"seller": seller_id, "now": now, "until": now + _CLAIMED_FOR}
+    values: dict[str, object] = {"seller": seller_id, "now": now, "until": now + _CLAIMED_FOR}
     async with work.database.tenant(seller_id) as session:
         first = (await session.execute(text(_NEXT), values)).one_or_none()
         if first is None:

@@ -92,7 +92,7 @@ async def change_shop(
     session: AsyncSession,
     caller: Caller,
     seller_id: int,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     now: datetime,
 ) -> SellerShown:
     """Change a seller's plan and switches. Raises OperatorRequired, NotFound, InvalidPayload."""

@@ -94,7 +94,7 @@ async def sync_result(
     OwnerRequired, NotFound.
     """
     caller.must_see_revenue()
-    values: dict[str, Any] = {"seller": caller.seller_id, "cycle": cycle_id, "now": now}
+    values: dict[str, object] = {"seller": caller.seller_id, "cycle": cycle_id, "now": now}
     [*found] = await reading.rows(_CYCLE, values)
     if not found:
         if cycle_id is not None:
@@ -187,7 +187,7 @@ def moves_of(events: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], int, Dec
     return rules, raised, up, lowered, down
 
 
-def _month(caller: Caller, now: datetime) -> dict[str, Any]:
+def _month(caller: Caller, now: datetime) -> dict[str, object]:
     zone = caller.account.time_zone
     today = now.astimezone(ZoneInfo(zone)).date()
     first = today.replace(day=1)

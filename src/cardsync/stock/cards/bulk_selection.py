@@ -197,7 +197,7 @@ async def run_picked(
     Raises InvalidPayload also if the statement takes too long.
     """
 
-    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
+    async def rows(query: str, given: Mapping[str, object]) -> Sequence[Any]:
         return (await session.execute(text(query), given)).all()
 
     picked = await pick_cards(rows, caller, selection, values["now"])

@@ -117,7 +117,7 @@ async def _product(session: AsyncSession, caller: Caller, product_id: int) -> An
     return product
 
 
-async def _bound(session: AsyncSession, named: Mapping[str, Any]) -> _Bound:
+async def _bound(session: AsyncSession, named: Mapping[str, object]) -> _Bound:
     row = (await session.execute(text(_CARD), named)).first()
     if row is None:
         raise errors.NotFound(f"there is no card {named['card']}")
@@ -127,7 +127,7 @@ async def _bound(session: AsyncSession, named: Mapping[str, Any]) -> _Bound:
 async def undo_match(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: Mapping[str, object],
     now: datetime,
 ) -> None:
     """Bind the card to its former product. Raises ChangedSince if the card's match has changed

@@ -104,7 +104,7 @@ async def read_match(reading: Reading, caller: Caller, card_id: int) -> MatchBod
 async def match_in(session: AsyncSession, caller: Caller, card_id: int) -> MatchBody:
     """Read the match within the transaction that changes it. Raises NotFound."""
 
-    async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    async def rows(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
         return (await session.execute(text(statement), dict(values))).all()
 
     return await _read(rows, caller, card_id)
@@ -144,7 +144,7 @@ async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:
     )
 
 
-def _keys(card: Mapping[str, Any]) -> dict[str, Any]:
+def _keys(card: Mapping[str, object]) -> dict[str, object]:
     kinds = dict.fromkeys(_OF_CARD, pl.String)
     rows = pl.DataFrame([card], schema=kinds).with_row_index("row")
     return printings(rows).keyed.row(0, named=True)
@@ -152,7 +152,7 @@ def _keys(card: Mapping[str, Any]) -> dict[str, Any]:
 
 def _compared(
     product: Mapping[str, Any],
-    keys: Mapping[str, Any],
+    keys: Mapping[str, object],
     name: str,
     key: str,
     product_id: int | None,

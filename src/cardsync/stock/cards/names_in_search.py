@@ -108,11 +108,11 @@ def _tree(query: str) -> Tree | None:
         return None
 
 
-async def _lines(rows: Rows, values: Mapping[str, Any]) -> tuple[str, ...]:
+async def _lines(rows: Rows, values: Mapping[str, object]) -> tuple[str, ...]:
     return (*NAMES, *(line for (line,) in await rows(_LINES, values) if line not in NAMES))
 
 
-async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
+async def _seen(rows: Rows, values: Mapping[str, object]) -> dict[str, datetime]:
     return {row[0]: row[1] for row in await rows(_SEEN, values)}
 
 

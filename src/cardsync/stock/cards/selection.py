@@ -41,7 +41,7 @@ async def select_cards(
         _need_no_costs(tree)
     found = compile_query(tree, await known_names(rows, seller_id, tree))
     conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
-    values: dict[str, Any] = {"seller": seller_id, "now": now, **found.values}
+    values: dict[str, object] = {"seller": seller_id, "now": now, **found.values}
     values["member"] = caller.member_id
     if wanted.game:
         conditions.append("c.product_line = :game")

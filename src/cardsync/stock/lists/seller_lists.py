@@ -45,7 +45,7 @@ async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> 
     return [_body(caller, row, asked=bool(asked)) for row in found]
 
 
-def _body(caller: Caller, row: Sequence[Any], *, asked: bool = False) -> CardListBody:
+def _body(caller: Caller, row: Sequence[object], *, asked: bool = False) -> CardListBody:
     """Convert a row of _LISTS."""
     return struct_of_values(
         CardListBody,
@@ -204,7 +204,7 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
     )
 
 
-def readable_name(name: Any) -> str:
+def readable_name(name: object) -> str:
     """Return the stored form of a name. Raises InvalidName."""
     if not isinstance(name, str):
         raise errors.InvalidName("name: a list's name must be text")

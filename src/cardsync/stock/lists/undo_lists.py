@@ -85,7 +85,7 @@ async def put_on(session: AsyncSession, caller: Caller, undo: Undo, now: datetim
     await run(session, _PUT, named | {"now": now})
 
 
-async def _held(session: AsyncSession, caller: Caller, undo: Undo) -> dict[str, Any]:
+async def _held(session: AsyncSession, caller: Caller, undo: Undo) -> dict[str, object]:
     await alone_with_lists(session, caller.seller_id)
     try:
         await locked_list(session, caller.seller_id, undo["list"])

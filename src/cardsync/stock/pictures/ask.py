@@ -5,7 +5,7 @@ of `platform/work/runner.py`, whose mark the import sets. Nothing is fetched her
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import procrastinate
 from sqlalchemy import text
@@ -92,7 +92,7 @@ async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
     more.
     """
     hosts = list(read_hosts(work.settings.picture_hosts))
-    values: dict[str, Any] = {"seller": due.seller_id, "hosts": hosts, "now": clock.now()}
+    values: dict[str, object] = {"seller": due.seller_id, "hosts": hosts, "now": clock.now()}
     async with work.database.tenant(due.seller_id) as session:
         unused = (await session.scalars(text(_UNUSED_FILES), values)).all()
     # The rows are deleted after the files, so that a turn that was killed in between is repeated.

@@ -146,7 +146,7 @@ async def claim(
 ) -> Claimed | None:
     """Claim the next picture of any host that is due, this seller's own photos first."""
     now = clock.now()
-    values: dict[str, Any] = {"seller": seller_id, "hosts": hosts, "now": now}
+    values: dict[str, object] = {"seller": seller_id, "hosts": hosts, "now": now}
     async with database.tenant(seller_id) as session:
         values |= await _own(session, values)
         gate = (await session.execute(text(_A_HOST), values)).one_or_none()
@@ -223,7 +223,7 @@ def _scope(database: Database, claimed: Claimed) -> AbstractAsyncContextManager[
 async def soonest(database: Database, seller_id: int, hosts: list[str]) -> datetime | None:
     """Return when the next picture may be fetched; None if no picture is due."""
     async with database.tenant(seller_id) as session:
-        values: dict[str, Any] = {"seller": seller_id, "hosts": hosts}
+        values: dict[str, object] = {"seller": seller_id, "hosts": hosts}
         values |= await _own(session, values)
         at = await session.scalar(text(_SOONEST), values)
     return at if isinstance(at, datetime) else None

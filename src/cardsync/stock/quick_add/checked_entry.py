@@ -98,7 +98,7 @@ class Described(NamedTuple):
     language: str | None = None
 
 
-def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
+def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, object]:
     """Return the draft's columns; `at` is the entry's prefix in error messages. Raises
     InvalidPayload.
     """

@@ -8,7 +8,6 @@ and the seller run one after the other.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -69,7 +68,7 @@ async def note_waiting(
     await session.flush()
     await session.execute(text(_WAITS), {"seller": seller_id})
     await session.execute(text(_ANSWERED), {"seller": seller_id})
-    values: dict[str, Any] = {"seller": seller_id, "most": limits.QUICK_ADD_ROWS}
+    values: dict[str, object] = {"seller": seller_id, "most": limits.QUICK_ADD_ROWS}
     ids = list(await session.scalars(text(_PUBLISHED), values))
     if not ids:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from sqlalchemy import text
@@ -103,7 +103,7 @@ async def _in_use(session: AsyncSession, seller_id: int, box: KeptBox) -> bool:
 
 
 async def unrename(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+    session: AsyncSession, caller: Caller, undo: Mapping[str, object], now: datetime
 ) -> None:
     """Restore a box's former name. Raises ChangedSince if the box is gone or the name is in use."""
     await locked(session, Lock.SHOP, caller.seller_id)
