@@ -15,8 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.prices.decisions.on_sale import ended_sales
 from cardsync.prices.files.content import served
 
-# The last column counts first prices: cards without a price, and cards that are listed first at
-# their My Store Price, which is the target already.
+# The last column counts first prices: cards without a price, and cards that have only a My Store
+# Price, if it equals the target.
 _SUMS: Final = """
     SELECT count(*),
            count(*) FILTER (WHERE c.target_price > c.price),

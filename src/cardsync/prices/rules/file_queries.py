@@ -1,8 +1,8 @@
 """Finds the rule and the sale that select each row of one file, for rules with queries.
 
-PostgreSQL evaluates the search language, so the rows are copied into a temporary table of one
-transaction, and nothing stays. A file holds no lists, shelves, orders or past; `unanswerable` names
-the parts of a rule that need them.
+PostgreSQL evaluates the search language, so the rows are copied into a temporary table, which the
+end of the transaction drops. A file has no lists, shelves, orders or history; `unanswerable` names
+the parts of a query that need them.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def unanswerable(query: str) -> list[str]:
 
 
 async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Return (rule_id, sale_id, candidates, game_has_rules, guards) of each row in its place.
+    """Return (rule_id, sale_id, candidates, game_has_rules, guards) of each row, in the order of
+    the rows.
 
     Raises InvalidQuery, naming the rule or sale.
     """
@@ -157,7 +158,7 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
 
 
 async def _readable(session: AsyncSession, thing: Thing, takes_part: bool) -> Thing:
-    """Return a rule or sale whose query names the file's cards as the search language does."""
+    """Return the rule or sale with the names of the file's cards quoted in its query."""
     if not takes_part:
         return thing
     kind = "rule" if isinstance(thing, Rule) else "sale"
@@ -169,7 +170,7 @@ async def _readable(session: AsyncSession, thing: Thing, takes_part: bool) -> Th
 
 
 async def fill_rows(session: AsyncSession, rows: pl.DataFrame) -> None:
-    """Copy the rows into the table that `CARDS` reads; their places are its ids."""
+    """Copy the rows into the table that `CARDS` reads; the id of a row is its position."""
     outside = (
         rows.with_row_index("id")
         .hstack(search_columns(rows))

@@ -1,5 +1,5 @@
-"""Pins many cards at the price that they have, or unpins them. One entry of the feed takes all of
-them back.
+"""Pins many cards at their current prices, or unpins them. One Activity entry undoes all
+of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ KIND: Final = "pricing.pins"
 
 
 class Pinned(NamedTuple):
-    """`truncated` says that there were more cards than one request takes; the same request again
-    takes the next ones.
+    """The result of a request. `truncated`: the request selects more cards than one request may
+    change; the same request again changes the next cards.
     """
 
     changed: int
@@ -37,7 +37,7 @@ class Pinned(NamedTuple):
     truncated: bool
 
 
-# A pin is whole cents: the marketplace would store another price.
+# A pin is in whole cents: for a fraction of a cent, the marketplace would store another price.
 _PIN = queries_of(__package__)["pin"]
 _UNPIN = queries_of(__package__)["unpin"]
 
@@ -49,7 +49,7 @@ async def pin_many(
     now: datetime,
     settings: Settings,
 ) -> Pinned:
-    """Pin the cards at the price that they have; those without a price stay as they are. Raises
+    """Pin the cards at their current prices; cards without a price stay as they are. Raises
     OwnerRequired, InvalidPayload.
     """
     return await _change(session, caller, selection, _PIN, "pricing.pinned_many", now, settings)
@@ -116,7 +116,7 @@ _NOW = """
 
 
 def still_applied(marketplace_id: str, until: str) -> str:
-    """Return a condition: a pin with an end is that of an applied recommendation, and this one was
+    """Return an SQL condition: the applied recommendation that set the card's pin with this end was
     not undone.
     """
     return f"""EXISTS (
@@ -125,7 +125,7 @@ def still_applied(marketplace_id: str, until: str) -> str:
            AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = {until})"""
 
 
-# A pin that would have ended by now, or whose acceptance was undone, is not restored.
+# A pin is not restored if it would have ended by now, or if its recommendation was undone.
 _AGAIN = f"""
     SELECT w.id, (w.price * 10000)::bigint AS price, w.until
       FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
@@ -141,7 +141,7 @@ async def undo_pins(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Restore the pins. Raises ChangedSince unless all are as they became."""
+    """Restore the former pins. Raise ChangedSince if a pin was changed since."""
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     values = {
@@ -149,7 +149,7 @@ async def undo_pins(
         "cards": undo["cards"],
         "was": _amounts(undo["was"]),
         "became": _amounts(undo["became"]),
-        # Older entries lack the ends.
+        # Older Activity entries lack the ends.
         "until": [end and datetime.fromisoformat(end) for end in undo.get("until", ())],
         "now": now,
     }

@@ -53,7 +53,7 @@ Body = dict[str, Any]
 
 
 class RuleOrder(msgspec.Struct):
-    """Every rule's id, first wins; the default rule keeps its priority."""
+    """The id of every rule, the highest priority first; the default rule keeps its priority."""
 
     ids: list[int]
     confirm: bool = False
@@ -106,8 +106,8 @@ TESTED_ON_ONE = problems(
 
 @get("/rules", responses=READ_BY_OWNER)
 async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
-    """The base rules, by priority; the first that is published and enabled and selects a card
-    governs it.
+    """List the rules by priority. The first published and enabled rule that selects a card governs
+    it.
     """
     return RuleList(await _rules(session, await rule_sets.read_all(session, caller)))
 
@@ -118,8 +118,8 @@ async def create_rule(
     data: Annotated[Body, Like(RuleFields, "name")],
     override_reason: str | None = None,
 ) -> SavedRule:
-    """A new rule: a draft, directly before the default rule, if the body does not say otherwise.
-    Red rule tests refuse one that is published, unless the owner overrides them with a reason.
+    """Create a rule: by default a draft, directly before the default rule. Red rule tests refuse a
+    published rule, unless the owner overrides them with a reason.
     """
     return await _saved(writer.session, await writes.create_rule(writer, data, override_reason))
 
@@ -130,7 +130,7 @@ async def create_rule(
     dependencies=BOUNDED,
 )
 async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> SavedRule:
-    """One rule, as it was answered when it was saved, with what the rule tests say of it now."""
+    """Return one rule, with the present results of the rule tests."""
     judged = await rule_sets.read_judged(session, caller, rule_id, clock.now())
     return await _saved(session, judged)
 
@@ -146,15 +146,15 @@ async def change_rule(
     data: Annotated[Body, Like(RuleFields)],
     override_reason: str | None = None,
 ) -> SavedRule:
-    """Set the fields that the body names. Red rule tests refuse a change of what governs prices,
-    unless the owner overrides them with a reason.
+    """Set the fields that the body names. Red rule tests refuse a change of the live rules, unless
+    the owner overrides them with a reason.
     """
     return await _switched(writer, rule_id, data, override_reason)
 
 
 @delete("/rules/{rule_id:int}", **ACT, responses=TESTED_ON_ONE)
 async def delete_rule(writer: Writer, rule_id: int, override_reason: str | None = None) -> Deleted:
-    """The rule is gone; what it priced keeps its receipts."""
+    """Delete a rule; the receipts of its prices stay."""
     await writes.remove_rule(writer, rule_id, override_reason)
     return Deleted(True)
 
@@ -173,7 +173,7 @@ async def delete_rule(writer: Writer, rule_id: int, override_reason: str | None 
 async def publish_rule(
     writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
-    """A draft becomes a live rule from the next run on."""
+    """Publish a draft: the rule is live from the next run on."""
     return await _switched(writer, rule_id, {"state": "published"}, override_reason)
 
 
@@ -181,7 +181,7 @@ async def publish_rule(
 async def enable_rule(
     writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
-    """The rule governs again, if it is published."""
+    """Enable a rule: it governs cards again, if it is published."""
     return await _switched(writer, rule_id, {"enabled": True}, override_reason)
 
 
@@ -189,7 +189,7 @@ async def enable_rule(
 async def disable_rule(
     writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
-    """The rule governs no card until it is enabled."""
+    """Disable a rule: it governs no card until it is enabled again."""
     return await _switched(writer, rule_id, {"enabled": False}, override_reason)
 
 
@@ -197,7 +197,7 @@ async def disable_rule(
 async def reorder_rules(
     writer: Writer, data: RuleOrder, override_reason: str | None = None
 ) -> RuleList:
-    """Rules in another order of priority; the body names every one of them."""
+    """Change the order of priority; the body names every rule."""
     sure = writer._replace(confirmed=writer.confirmed or data.confirm)
     rows = await writes.reorder_rules(sure, data.ids, override_reason)
     return RuleList(await _rules(writer.session, rows))
@@ -207,15 +207,17 @@ async def reorder_rules(
 async def apply_preset(
     writer: Writer, preset: str, override_reason: str | None = None
 ) -> SavedRule:
-    """premium, competitive, move or buy-box: one ordinary rule, in place of the earlier
-    preset's.
+    """Apply the preset premium, competitive, move or buy-box: its rule replaces the rule of the
+    earlier preset.
     """
     return await _saved(writer.session, await writes.apply_preset(writer, preset, override_reason))
 
 
 @get("/sales", responses=READING)
 async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
-    """Temporary sales, by priority; the first that is active and selects a card applies to it."""
+    """List the temporary sales by priority. The first active sale that selects a card applies to
+    it.
+    """
     stored = await sale_sets.read_sales(session, caller)
     return SaleList(await sale_sets.shown_sales(session, caller, stored))
 
@@ -225,13 +227,13 @@ async def create_sale(
     writer: Writer,
     data: Annotated[Body, Like(SaleFields, *SALE_NEEDS)],
 ) -> SaleShown:
-    """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
+    """Create a sale; name, adjust_bp (-9000 to 0), starts_at and ends_at are required."""
     return await _sale(writer.session, writer.caller, await writes.create_sale(writer, data))
 
 
 @get("/sales/{sale_id:int}", responses=READING_ONE)
 async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> SaleShown:
-    """One sale."""
+    """Return one sale."""
     return await _sale(session, caller, await sale_sets.read_sale(session, caller, sale_id))
 
 
@@ -246,7 +248,7 @@ async def change_sale(
 
 @delete("/sales/{sale_id:int}", **ACT, responses=ON_ONE)
 async def delete_sale(writer: Writer, sale_id: int) -> Deleted:
-    """The sale is gone, from the next run on also from the prices."""
+    """Delete a sale; the next run removes it from the prices."""
     await writes.remove_sale(writer, sale_id)
     return Deleted(True)
 
@@ -280,16 +282,18 @@ async def pin_card(
 
 @delete("/pins/{marketplace_id:int}", **ACT, responses=ON_ONE)
 async def unpin_card(writer: Writer, marketplace_id: int) -> Deleted:
-    """The rules price the card again."""
+    """Unpin a card: the rules price it again."""
     await writes.unpin(writer, marketplace_id)
     return Deleted(True)
 
 
 class PinnedMany(msgspec.Struct):
-    """`requested` counts the selected cards. `truncated`: the same request again takes more."""
+    """`requested` counts the selected cards. `truncated`: more cards are selected; the same request
+    again changes them.
+    """
 
     changed: int
-    """The cards whose pin is new, changed or removed"""
+    """Number of cards whose pin is new, changed or removed"""
     requested: int
     truncated: bool
 
@@ -299,13 +303,13 @@ OF_MANY = problems(*PRICING, *WITH_JSON_BODY)
 
 @post("/pins/pin_many", **ACT, responses=OF_MANY)
 async def pin_cards(writer: Writer, data: Selection) -> PinnedMany:
-    """Pin the selected cards at the price that they have."""
+    """Pin the selected cards at their current prices."""
     return PinnedMany(*await writes.pin_many(writer, data))
 
 
 @post("/pins/unpin_many", **ACT, responses=OF_MANY)
 async def unpin_cards(writer: Writer, data: Selection) -> PinnedMany:
-    """The rules price the selected cards again."""
+    """Unpin the selected cards: the rules price them again."""
     return PinnedMany(*await writes.unpin_many(writer, data))
 
 

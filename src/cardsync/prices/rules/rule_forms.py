@@ -1,7 +1,7 @@
 """Shows one rule as a sentence, as text and as the fields of a form, and reads the text and the
 fields back. Pure.
 
-A form has no fields for the market gate: it leaves that as it is, and the text sets it.
+The form has no fields for the market gate and keeps the gate of the rule; only the text changes it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIDES: Final = {"under": "below", "above": "above"}
 MODES: Final = {"clamp": "stops at the limit", "hold": "keeps the old price"}
 # The names of a cap by its period.
 CAPS: Final = {"sync": "cap per sync", "day": "daily cap", "week": "weekly cap"}
-# These fields' sentences come after that of the cap, in this order.
+# The sentences of these fields follow the sentence of the cap, in this order.
 _LATER: Final = (
     "velocity_boost_enabled",
     "undercut_up_bp",
@@ -53,7 +53,7 @@ _APART: Final = frozenset({"id", "priority", "enabled", "state"})
 
 
 class Changed(NamedTuple):
-    """The sentences of a rule that a change takes away, and those that it adds."""
+    """The sentences of a rule that a change removes, and the sentences that it adds."""
 
     gone: list[str]
     new: list[str]
@@ -65,7 +65,7 @@ def sentence_of(rule: RuleJson) -> str:
 
 
 def changed_sentences(before: RuleJson, after: RuleJson) -> Changed:
-    """Return in which sentences two versions of a rule differ."""
+    """Return the sentences in which two versions of a rule differ."""
     old, new = _sentences(before), _sentences(after)
     return Changed([one for one in old if one not in new], [one for one in new if one not in old])
 
@@ -190,7 +190,7 @@ _OWN_SENTENCES: Final[Mapping[str, Callable[[Any], list[str]]]] = {
 
 
 def percent_field(bp: int) -> str:
-    """Return basis points as a field of a form has them, without the sign of percent."""
+    """Return basis points as the text of a form field, in percent without the percent sign."""
     return percent(bp).removesuffix("%")
 
 
@@ -204,7 +204,7 @@ def text_of(rule: RuleJson) -> str:
 
 
 def read_text(text: str) -> dict[str, object]:
-    """Read the text face. Amounts never become floats. Raises InvalidRule."""
+    """Read a rule from its text. Amounts never become floats. Raise InvalidRule."""
     try:
         body = json.loads(text, parse_float=str)
     except (json.JSONDecodeError, RecursionError, ValueError) as e:
@@ -239,14 +239,18 @@ class Input(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of the form: texts, each before an input but the last, and a hint below."""
+    """A line of the form: texts, each followed by an input except the last, and a hint
+    below them.
+    """
 
     parts: list[tuple[str, Input | None]]
     hint: str
 
 
 def _inputs(each: Declared, prefix: str = "") -> list[Input]:
-    """Return the inputs of a field; a part has those of its fields."""
+    """Return the form's inputs for a field of a rule. A field with an inner structure has the
+    inputs of its inner fields.
+    """
     if is_part(each.type):
         inner = declared(each.type)
         return [one for field in inner for one in _inputs(field, f"{each.form_name}_")]
@@ -282,7 +286,7 @@ def ticks_of(section: str, *, guard: bool) -> list[Input]:
 
 
 def form_of(rule: RuleJson) -> dict[str, str]:
-    """Return the texts of the form's fields."""
+    """Return the texts of the form's inputs for a rule."""
     texts = {name: str(rule.get(name) or "") for name in ("name", "query")}
     for each in declared(Rule):
         texts |= _texts(each, rule.get(each.name))
@@ -305,7 +309,7 @@ def _texts(each: Declared, value: Any, prefix: str = "") -> dict[str, str]:
 
 
 def _text(each: Declared, value: Any) -> str:
-    # A number of its own that is 0 does nothing.
+    # An amount of 0 has no effect if the field can't be null.
     if value is None or (each.field.money and not each.nullable and not Decimal(value)):
         return ""
     if each.type is bool:
@@ -346,7 +350,7 @@ def _read(each: Declared, texts: Mapping[str, str], key: str, default: object) -
 
 
 def _part(thing: object, prefix: str, texts: Mapping[str, str]) -> dict[str, object]:
-    """Return the values of a part's fields that have inputs."""
+    """Return the values of a structure's fields that have inputs."""
     return {
         each.name: _read(each, texts, f"{prefix}_{each.form_name}", each.default)
         for each in declared(thing)
@@ -359,13 +363,15 @@ def _fallbacks(texts: Mapping[str, str], was: object) -> list[str]:
 
 
 def _adjusted(texts: Mapping[str, str], was: object) -> int:
-    """Return the basis points; a number without a side, or with a sign, determines the side."""
+    """Return the adjustment in basis points. The side "under" makes a positive number negative; a
+    negative number stays negative on both sides.
+    """
     points = read_percent(texts.get("percent") or "0", "percent")
     return -points if texts.get("side") == "under" and points > 0 else points
 
 
 def _review(texts: Mapping[str, str], was: object) -> dict[str, Any] | None:
-    """Return the rule's own review limits, None if the seller-wide ones are in force."""
+    """Return the rule's own review limits, None if the seller-wide limits apply."""
     return _part(ReviewLimits, "review", texts) if texts.get("review_own") == "true" else None
 
 
@@ -378,7 +384,7 @@ def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | Non
 
 
 def _small(texts: Mapping[str, str]) -> dict[str, object] | None:
-    """Return the limits of cheap cards, None if they have none of their own."""
+    """Return the limits of cheap cards, None if the rule has no limits for cheap cards."""
     small = _part(SmallCap, "small", texts)
     if texts["small_below"]:
         return small

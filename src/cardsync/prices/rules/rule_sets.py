@@ -1,10 +1,10 @@
-"""Writes a seller's rules. Writes go one at a time, under the lock of the seller's state row, so
-that no two rules share a priority.
+"""Writes a seller's rules. Each write locks the seller's state row, so that no two rules share a
+priority.
 
-A rule without a priority goes directly before the default rule, after all others that are before
+A rule without a priority is placed directly before the default rule, after all other rules before
 it.
 
-Every write is judged by the seller's rule tests before it ends (`rule_tests/saves.py`).
+At the end of every write, the seller's rule tests may refuse it (`rule_tests/saves.py`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:
 
 
 async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> PricingRule:
-    """Raises NotFound."""
+    """Return the seller's rule with this id. Raise NotFound."""
     caller.must_be_owner()
     return await one_row(session, PricingRule, caller.seller_id, rule_id)
 
@@ -77,7 +77,7 @@ async def create(
     now: datetime,
     override_reason: Any = None,
 ) -> Saved:
-    """Raises InvalidRule, InvalidQuery, RuleTestsFailed."""
+    """Create a rule. Raise InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
     values = rule_json.read_body(body, rule_json.RuleFields)
     if "name" not in values:
@@ -125,7 +125,9 @@ async def change(
     now: datetime,
     override_reason: object = None,
 ) -> Saved:
-    """Raises NotFound, InvalidRule, InvalidQuery, RuleTestsFailed."""
+    """Change the fields of a rule that the body names. Raise NotFound, InvalidRule, InvalidQuery,
+    RuleTestsFailed.
+    """
     caller.must_be_owner()
     values = rule_json.read_body(body, rule_json.RuleFields)
     await sync_state.locked(session, caller.seller_id)
@@ -134,8 +136,8 @@ async def change(
     governed = governing(rows)
     rule = rule_json.need_sound(rule_json.rule_from(values, rule_of(row)))
     _need_free(rule, [other for other in rows if other.id != rule_id])
-    # A rule whose query no longer reads can be switched off and renamed, also when the whole rule
-    # is sent back; it cannot be published.
+    # A rule whose query can't be parsed any more can be disabled and renamed, even if the body
+    # repeats all its fields, but not published.
     if rule.query != row.query or (rule.state == "published" and row.state != "published"):
         rule = replace(rule, query=await need_readable(session, caller.seller_id, rule.query))
     if rule != rule_of(row):
@@ -176,7 +178,7 @@ async def remove(
     now: datetime,
     override_reason: object = None,
 ) -> None:
-    """Raises NotFound, RuleTestsFailed."""
+    """Delete a rule. Raise NotFound, RuleTestsFailed."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     was = governing(await all_rows(session, PricingRule, caller.seller_id))
@@ -208,7 +210,7 @@ async def reorder(
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
-    # The order of guards changes no price, so nobody has to name them.
+    # The order of guards changes no price, so `ids` may omit guards.
     ids = [*ids, *(id for id, row in rows.items() if rule_of(row).guard and id not in ids)]
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must list every rule once")
@@ -247,7 +249,9 @@ async def apply_preset(
     now: datetime,
     override_reason: object = None,
 ) -> Saved:
-    """Put the preset's rule in place of the earlier preset's. Raises NotFound, RuleTestsFailed."""
+    """Replace the rule of the earlier preset by the rule of this preset. Raise NotFound,
+    RuleTestsFailed.
+    """
     caller.must_be_owner()
     try:
         rule = preset_rule(preset)
@@ -293,8 +297,8 @@ def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
 
 
 async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], now: datetime) -> int:
-    """Return the last priority before the default rule's; the rules there move together when there
-    is no room.
+    """Return a free priority directly before the default rule's. If there is none, renumber the
+    rules before the default rule.
     """
     before = [row for row in rows if row.priority < DEFAULT_PRIORITY]
     last = max((row.priority for row in before), default=0)
@@ -307,7 +311,7 @@ async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], no
 
 
 def _spread(count: int) -> list[int]:
-    """Return as many priorities before the default rule's, evenly apart."""
+    """Return `count` priorities before the default rule's, at equal distances."""
     step = min(_STEP, DEFAULT_PRIORITY // (count + 1)) if count else _STEP
     return [step * (place + 1) for place in range(count)]
 
@@ -318,7 +322,8 @@ async def _renumber(
     priorities: Mapping[int, int],
     now: datetime,
 ) -> None:
-    # The rules first move out of the way: no two published rules share a priority at any moment.
+    # The rules get negative priorities first, so that no two published rules share a priority at
+    # any time.
     for sign in (-1, 1):
         for rule_id, priority in priorities.items():
             await session.execute(

@@ -1,7 +1,7 @@
-"""Warns about stored rules and sales, with a list of sentences for each.
+"""Finds warnings about stored rules and sales, a list of sentences for each.
 
-A warning names a part of a query that no longer finds anything, or evidence that a rule needs and
-that is not gathered.
+A warning names a part of a query that no longer selects anything, or market evidence that a rule
+needs and that was never imported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Warnings = list[list[str]]
 async def warnings_of(
     session: AsyncSession, rows: Sequence[PricingRule] | Sequence[PricingSale]
 ) -> Warnings:
-    """All queries are looked up together; `rows` are one seller's."""
+    """Return the warnings about the rules or sales `rows` of one seller. The names in all queries
+    are looked up together.
+    """
     if not rows:
         return []
     found = await selections(

@@ -62,7 +62,7 @@ async def read_sales(session: AsyncSession, caller: Caller) -> list[PricingSale]
 
 
 async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> PricingSale:
-    """Raises NotFound."""
+    """Return the seller's sale with this id. Raise NotFound."""
     return await one_row(session, PricingSale, caller.seller_id, sale_id)
 
 
@@ -86,7 +86,8 @@ class _OfPin(TypedDict):
 
 
 PIN: Final = "pricing.pin"
-# The sales in a promotion that was deleted long ago are no longer needed.
+# Deletes the rows of deleted promotions whose prices ended 90 days ago: they no longer need to
+# identify sold copies.
 _FORGET: Final = """
     DELETE FROM promotion_card p
      WHERE p.seller_id = :seller AND p.until < CAST(:now AS timestamptz) - interval '90 days'
@@ -102,7 +103,7 @@ async def create_sale(
     body: Mapping[str, object],
     now: datetime,
 ) -> PricingSale:
-    """Raises InvalidRule, InvalidQuery."""
+    """Create a sale. Raise InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     values = rule_json.read_body(body, rule_json.SaleFields)
     state = await sync_state.locked(session, caller.seller_id)
@@ -140,7 +141,9 @@ async def change_sale(
     body: Mapping[str, object],
     now: datetime,
 ) -> PricingSale:
-    """Raises NotFound, InvalidRule, InvalidQuery."""
+    """Change the fields of a sale that the body names. Raise NotFound, InvalidRule,
+    InvalidQuery.
+    """
     caller.must_be_owner()
     values = rule_json.read_body(body, rule_json.SaleFields)
     state = await sync_state.locked(session, caller.seller_id)
@@ -169,7 +172,7 @@ async def change_sale(
 
 
 async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: datetime) -> None:
-    """Raises NotFound."""
+    """Delete a sale. Raise NotFound."""
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
@@ -204,7 +207,7 @@ async def change_settings(
     body: Mapping[str, Any],
     now: datetime,
 ) -> Account:
-    """Raises InvalidRule."""
+    """Change the pricing settings that the body names. Raise InvalidRule."""
     caller.must_be_owner()
     values = rule_json.read_body(body, SettingFields)
     await sync_state.locked(session, caller.seller_id)
@@ -282,7 +285,7 @@ async def pin(
 
 
 class _Pin(NamedTuple):
-    """A pin as the activity feed keeps it; that of an accepted recommendation has an end."""
+    """A pin as Activity stores it; the pin of an accepted recommendation has an end."""
 
     price: str | None = None
     until: str | None = None
@@ -302,7 +305,7 @@ async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) ->
 
 
 def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
-    """Return the values of a pin for the activity feed."""
+    """Return the values of a pin's Activity entry."""
     before, after = (
         {"marketplace_id": marketplace_id, "price": pinned} for pinned in (was.price, price)
     )
@@ -316,8 +319,8 @@ async def undo_pin(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Restore a card's pin; a pin that would have ended by now, or whose acceptance was undone, is
-    not restored. Raises ChangedSince unless it is as it became.
+    """Restore a card's former pin, unless that pin would have ended by now or its recommendation
+    was undone. Raise ChangedSince if the pin was changed since.
     """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
@@ -326,7 +329,7 @@ async def undo_pin(
     if present != undo["became"]:
         now_is = "no longer pinned" if present is None else f"now pinned at {present}"
         raise errors.ChangedSince(f"card {id} is {now_is}")
-    # Older entries lack the end.
+    # Older Activity entries lack the end.
     until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
     named = {"seller": caller.seller_id, "id": id, "until": until}
     ended = until is not None and (until <= now or not await session.scalar(text(_APPLIED), named))
@@ -359,7 +362,7 @@ async def _put(
 
 
 async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:
-    """Raises NotFound."""
+    """Delete a card's pin. Raise NotFound if the card has none."""
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     was = await _pinned(session, caller.seller_id, marketplace_id)

@@ -48,9 +48,7 @@ class PricingRuleShown(_Rule, omit_defaults=True, kw_only=True):
 
 
 class SavedRule(PricingRuleShown, omit_defaults=True, kw_only=True):
-    """One rule, and what the rule tests say of the rules with it: a draft is judged as if it were
-    live.
-    """
+    """A rule, and the results of the rule tests with it: a draft is tested as if it were live."""
 
     rule_tests: list[RuleTestVerdict]
 
@@ -66,21 +64,21 @@ _Revenue = Annotated[
 
 
 class SoldInSale(msgspec.Struct):
-    """The copies of the sale's cards that were sold while they had its price. `value` is what
-    buyers paid for them, before refunds, null where no price is known; it is absent for staff who
-    may not see revenue.
+    """The copies that were sold while their cards had the sale's price. `value` is the buyers'
+    payment for them, before refunds, or null if no price is known; it is absent for staff who may
+    not see revenue.
     """
 
     copies: int
-    """The copies sold in it"""
+    """Number of copies sold in the sale"""
     unpriced: int
-    """Those of them whose price is unknown; value leaves them out"""
+    """Number of the sold copies whose price is unknown; `value` excludes them"""
     undated: int
-    """Further copies of orders without a time, on a day that the sale began or ended"""
+    """Number of further copies, of orders without a time on a day when the sale began or ended"""
     since: Annotated[str, Reads(rfc3339)]
-    """When the first card had its price"""
+    """Time at which the first card got the sale's price"""
     until: Annotated[str | None, Reads(rfc3339_or_none)]
-    """When the last card had it; null: cards have it now"""
+    """Time at which the last card lost the sale's price; null while cards have it"""
     value: _Revenue = UNSET
 
 
@@ -100,7 +98,7 @@ class SaleShown(msgspec.Struct):
     updated_at: str
     warnings: list[str]
     sold: SoldInSale | None
-    """The copies sold in it; null: no card has had its price yet"""
+    """The copies sold in the sale; null if no card has had its price yet"""
 
 
 class SaleList(msgspec.Struct):

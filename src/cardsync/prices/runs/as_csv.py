@@ -30,7 +30,7 @@ async def runs_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
 async def part_of_runs(
     database: Database, caller: Caller, settings: Settings, now: datetime, after: int
 ) -> Part:
-    """Return the runs before one."""
+    """Return the part of the CSV with the runs before the run `after`."""
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         page = await runs_before(session, caller, after or None, PART)

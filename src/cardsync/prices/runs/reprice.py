@@ -1,10 +1,11 @@
-"""Prices the stored cards again in a pricing run: targets and price changes, in slabs under the
-seller's lease.
+"""Requests pricing runs over the stored cards, starts them under the seller's lease, and decides
+the runs that wait for a review.
 
-A run is started by the seller, or by an import when rules have queries, which PostgreSQL answers
-once the cards are written. A run that a killed worker left is found by the sweep and begun again:
-rows that it wrote already are equal and are not written twice. The changes of a run are counted
-from the rows that it wrote, however often it began.
+A run is requested by the seller, by the start or end of a sale, or by an import whose rules have
+queries, because PostgreSQL evaluates queries only after the cards are written. If a worker is
+killed, the sweep finds its run and starts it again; rows that are already written are equal, and
+are not written twice. The changes of a run are counted from the rows that it wrote, however often
+it started.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
 
 
 async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
-    """The id of the run that will price the cards again: a waiting run if there is one, else a new
-    run.
+    """Return the id of the run that will price the cards again: an open run if there is one, or
+    else a new run.
 
     Raises MutexHeld.
     """
@@ -68,7 +69,8 @@ async def begin(
     sales: dict[str, list[int]] | None = None,
 ) -> int:
     """Create a run over the stored cards, and its job, in the caller's transaction; `upload_id` is
-    the import that it follows, `sales` are those that `started` or `ended` by it.
+    the upload whose import the run follows. `sales` has the ids of the sales that `started` and
+    `ended`.
     """
     summary: dict[str, object] = {"follows": upload_id} if upload_id else {}
     if sales is not None:
@@ -88,10 +90,10 @@ async def begin_unless_one_waits(
     now: datetime,
     sales: dict[str, list[int]],
 ) -> None:
-    """Create a run for these sales unless a run waits to start: a waiting run will price for a
-    later moment, and so for these sales, too.
+    """Create a run for these sales unless a run waits to start: the waiting run will price for a
+    later time, and so include these sales.
 
-    The state row is locked.
+    The caller has locked the state row.
     """
     is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
     waiting = (PriceRun.seller_id == seller_id) & is_open
@@ -110,10 +112,10 @@ async def following(
     seller_id: int,
     upload_ids: Sequence[int],
 ) -> dict[int, PriceRun]:
-    """Return the runs that still price the cards of uploads, wait for the seller's decision, or
-    were discarded, by the upload.
+    """Return, by upload, the runs that still price its cards, wait for the seller's decision or
+    were discarded.
 
-    Until such a run has ended, the upload's agent has no prices to fetch.
+    Until such a run is completed, the upload's agent has no prices to fetch.
     """
     open_or_judged = PriceRun.state.in_(("running", "awaiting_review", "discarded"))
     follows = PriceRun.summary["follows"].as_integer()
@@ -138,7 +140,7 @@ async def settle_review(
     answer: str,
     now: datetime,
 ) -> PriceRun:
-    """`confirmed` or `discarded`: the seller's decision on a run that stopped for a review.
+    """Apply the seller's answer, "confirmed" or "discarded", to a run that stopped for a review.
 
     Raises NotFound, NotAwaitingReview.
     """
@@ -169,21 +171,20 @@ async def settle_review(
 
 
 async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
-    # Not by id: an import can be done before a run that was asked for earlier.
+    # Runs are not compared by id, because an import can end before a run that was requested
+    # earlier.
     later = (PriceRun.seller_id == run.seller_id) & (PriceRun.finished_at > run.finished_at)
     later &= PriceRun.state == "completed"
     return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A cancelled run is not continued."""
+    """End the seller's canceled run, so that it is not continued."""
     await cancel.end_left(session, seller_id, now)
 
 
 def _begin(run: PriceRun, now: datetime) -> None:
-    """The moment that the run prices for; it stays the same while the run waits, and after a
-    restart.
-    """
+    """Set the time for which the run prices, only at the first attempt."""
     if not run.attempts:
         run.started_at = now
 

@@ -77,13 +77,13 @@ from cardsync.web.request import (
     dependencies=WRITING_SEEN,
 )
 async def request_reprice(writer: Writer) -> RunRequested:
-    """Price every card again by the live rules; the run is worked off in the background."""
+    """Price every card again by the live rules; the run is processed in the background."""
     return RunRequested(await writes.reprice(writer))
 
 
 @get("/runs", responses=problems(*BEHIND_A_KEY))
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
-    """The newest runs first."""
+    """List the pricing runs, the newest first."""
     return PriceRuns([run_body(run) for run in await newest_runs(session, caller)])
 
 
@@ -92,13 +92,13 @@ async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     responses={200: as_csv.answer("The runs, newest first"), **problems(*BEHIND_A_KEY)},
 )
 async def export_runs(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
-    """All pricing runs as a CSV that streams."""
+    """Download all pricing runs as a CSV."""
     return as_csv.file(await runs_as_csv(heavy, caller), "price_runs")
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """One run."""
+    """Return one pricing run."""
     return run_body(await run_reads.run_of(session, caller, run_id))
 
 
@@ -113,7 +113,7 @@ REVIEWING = (*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
     dependencies=WRITING_SEEN,
 )
 async def confirm_run(writer: Writer, run_id: int) -> PriceRunShown:
-    """Confirm the surprising prices: the run goes on, and so does the upload that it prices."""
+    """Confirm the prices of a run that needs review: the run and its upload continue."""
     return run_body(await reviews.settle_run(writer, run_id, "confirmed"))
 
 
@@ -125,7 +125,9 @@ async def confirm_run(writer: Writer, run_id: int) -> PriceRunShown:
     dependencies=WRITING_SEEN,
 )
 async def discard_run(writer: Writer, run_id: int) -> PriceRunShown:
-    """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
+    """Discard the prices of a run that needs review: targets stay, and no card of its upload is
+    marked as gone.
+    """
     return run_body(await reviews.settle_run(writer, run_id, "discarded"))
 
 
@@ -152,9 +154,9 @@ async def preview_prices(
     data: PricesAsked | None = None,
     format: Literal["csv", "parquet"] | None = None,
 ) -> Response[Preview | bytes]:
-    """The prices that `rules` and `sales` would ask in place of the live ones, for the cards that
-    `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written.
-    `format=csv` or `parquet` downloads every card.
+    """Preview the prices that `rules` and `sales` would set in place of the live rules and sales,
+    for the cards that `search` selects. Without `rules`, the live rules and the drafts are used.
+    Nothing is written. `format=csv` or `parquet` downloads every card.
     """
     given = data or PricesAsked()
     if format is None:
@@ -208,9 +210,9 @@ async def preview_draft_rule(
     heavy: HeavyWork,
     data: DraftAsked,
 ) -> DraftPreview:
-    """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
-    that rule, with the fields that `rule` names changed. With `sample`, the counts of many cards
-    are estimates from one card in `one_in`. If the caller leaves, the work stops.
+    """Preview one unsaved `rule` together with the live rules. With `rule_id`, `rule` changes
+    fields of that rule instead. With `sample`, the counts of many cards are estimates from one card
+    in `one_in`. If the caller disconnects, the work stops.
     """
     work = heavy.read(asked.drafted_rule, caller, Work.LONG, clock.now(), data)
     found = await while_there(request.receive, work)
@@ -231,8 +233,8 @@ async def preview_sale(
     heavy: HeavyWork,
     data: PromotionAsked,
 ) -> PromotionEffect:
-    """Preview one `sale` that is not saved, as if it were on now; with `sale_id`, that sale with
-    the fields that `sale` names changed. Nothing is written. If the caller leaves, the work stops.
+    """Preview one unsaved `sale` as if it were active now. With `sale_id`, `sale` changes fields of
+    that sale instead. Nothing is written. If the caller disconnects, the work stops.
     """
     work = heavy.read(asked.drafted_promotion, caller, Work.LONG, clock.now(), data)
     return await while_there(request.receive, work)
@@ -245,9 +247,9 @@ async def draft_rule_on_cards(
     settings: Settings,
     data: DraftOnCardsAsked,
 ) -> DraftOnCards:
-    """One `rule` that is not saved on the card `marketplace_id`, or on the first fifty cards that
-    `search` selects, beside the live rules: both prices, with the steps to them. With `rule_id`, in
-    place of that rule, with the fields that `rule` names changed. Nothing is written.
+    """Compare one unsaved `rule` with the live rules on the card `marketplace_id`, or on the first
+    fifty cards that `search` selects: both prices, with the steps to them. With `rule_id`, `rule`
+    changes fields of that rule instead. Nothing is written.
     """
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -262,17 +264,18 @@ async def draft_rule_on_cards(
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(caller: Caller, heavy: HeavyWork, data: PastAsked) -> Backtest:
-    """The prices that `rules` and `sales` (by default the live sales) would have asked on each day
-    from `from` to `to` that has a stored snapshot, beside what was sold. Each day continues from
-    the prices of the day before. The newest sold lines are listed. Nothing is written.
+    """Compute the prices that `rules` and `sales` (by default the live sales) would have set on
+    each day from `from` to `to` that has a stored snapshot, and compare them with the copies sold.
+    Each day continues from the prices of the day before. The newest sold lines are listed. Nothing
+    is written.
     """
     return await heavy.read(asked.past_prices, caller, Work.PRICES_ALL, clock.now(), data)
 
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
 async def analyse_rules(caller: Caller, database: Database, settings: Settings) -> RuleAnalysis:
-    """The rules that never match, can't be read, or are shadowed by earlier ones, on the present
-    cards.
+    """Analyze the rules on the present cards: which rules match no card, can't be read, or are
+    shadowed by earlier rules.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await rule_analysis.analyse(session, caller, clock.now())
@@ -290,7 +293,7 @@ async def explain_price(
     store: Store,
     marketplace_id: int,
 ) -> Explanation:
-    """Why the card asks for what it asks: every step with its input, its output and a sentence."""
+    """Explain the card's price: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         return await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
 
@@ -306,7 +309,7 @@ async def receipt_then(
     marketplace_id: int,
     at: str,
 ) -> ReceiptThen:
-    """Why the card asked what it asked at a moment: the receipt of the last sync before it."""
+    """Explain the card's price at a past time, by the receipt of the last sync before it."""
     moment = clock.read_moment(at)
     if moment is None:
         raise errors.InvalidPayload("at: must be a time, as 2026-11-21T08:00:00Z")
@@ -328,8 +331,8 @@ async def price_if_changed(
     marketplace_id: int,
     data: Annotated[dict[str, Any], Like(PriceFields)],
 ) -> WhatIf:
-    """The price that the card would ask if the rule that governs it had these fields (those of a
-    rule that say how it prices). Nothing is written.
+    """Compute the card's price if the rule that governs it had these pricing fields. Nothing is
+    written.
     """
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:

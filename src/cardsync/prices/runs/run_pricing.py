@@ -1,5 +1,5 @@
-"""Prices the stored cards for one run, and ends it in one last transaction: its findings, the
-results of its prices, and the lease.
+"""Prices the stored cards for one run, and ends the run in a last transaction, which stores its
+findings, applies the consequences of its prices and releases the lease.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def fail_run(
 
 
 async def _cycle_of(session: AsyncSession, run: PriceRun) -> str | None:
-    """The agent's cycle whose import the run follows."""
+    """Return the agent's sync cycle whose upload the run follows."""
     followed = (Upload.seller_id == run.seller_id) & (Upload.id == run.summary.get("follows"))
     return await session.scalar(select(Upload.sync_cycle_id).where(followed))
 
@@ -84,7 +84,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     priced = await price_stock(stock)
     summary = asdict(engine.summary(priced))
     counts: dict[str, object] = {name: summary[name] for name in _COUNTED}
-    # The rules that govern a card, so that Today can name those that govern none.
+    # The rules that govern some card, so that Today can name the rules that govern no card.
     counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
     confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
@@ -114,7 +114,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     )
     await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
-    # This runs while PostgreSQL writes.
+    # The fingerprint is computed while PostgreSQL writes the targets.
     exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
     del priced, stock
     writer = write.Writer(
@@ -172,12 +172,14 @@ async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock
 
 
 def _keeps(run: PriceRun, account: Account) -> bool:
-    """Return whether the run stores receipts: it follows a sync, and attribution logging is on."""
+    """Return whether the run stores receipts: it must follow a sync, and attribution logging must
+    be on.
+    """
     return run.trigger == "sync" and account.attribution_logging
 
 
 def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose target changed, by id; `asked` is true where the target differs from the
+    """Return the cards whose target changed, by id; `asked` is true if the target differs from the
     card's price.
     """
     rows = priced.select(
@@ -192,8 +194,8 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
-    """End every run that still waits for the seller's decision, as a newer upload ends the review
-    of an older one.
+    """Discard every older run that still waits for the seller's decision, as a newer upload ends
+    the review of an older upload.
     """
     waiting = (
         (PriceRun.state == "awaiting_review")
@@ -208,8 +210,8 @@ async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> Non
 
 
 def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
-    """The fingerprint of the export once every target is written: under the lease nothing else
-    changes it.
+    """Return the fingerprint that the price file will have once every target is written. Nothing
+    else changes the price file meanwhile, because the run holds the lease.
     """
     active = cards.select(
         "marketplace_id",
@@ -232,8 +234,8 @@ async def _end(
     counts: dict[str, object],
     applied: Applied | None = None,
 ) -> None:
-    """End the run in its last transaction: state, results of its prices, lease. `applied` is None
-    for a run that set no prices.
+    """End the run in its last transaction: write its state, apply the consequences of its prices
+    and release the lease. `applied` is None for a run that set no prices.
 
     Raises LeaseLost or CancelRequested.
     """
@@ -263,8 +265,9 @@ async def _end(
 async def _with_task(
     session: AsyncSession, run: PriceRun, applied: Applied, changed: int
 ) -> Applied:
-    """Return the applied change with the decision whether the agent gets a task. An upload that
-    shows the old prices has them offered again, as after an import without a run.
+    """Return the change with the decision whether the agent gets a task. If the run follows an
+    upload, the agent gets a task for any price in the price file, even if no target changed, as
+    after an import without a run.
     """
     follows = "follows" in run.summary
     pushes = bool(changed) or (follows and applied.fingerprint != NOTHING)
@@ -278,8 +281,8 @@ async def _let_sales_begin_another(
     run: PriceRun,
     now: datetime,
 ) -> None:
-    """Let the timer of the sales find again the edges that a failed run was for. The timer pauses
-    first, longer after each failure in a row.
+    """Reset the timer of the sales to the starts and ends that a failed run was for. The timer
+    pauses first, longer after each failure in a row.
     """
     edges = run.summary.get("sales")
     if edges is None:

@@ -1,4 +1,4 @@
-"""Reads a seller's pricing runs: the newest, one, and the one that is worked off next."""
+"""Reads a seller's pricing runs: the newest runs, one run, and the next run to process."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ async def runs_before(
 
 
 async def count_changes(session: AsyncSession, seller_id: int, run_id: int) -> int:
-    """Return how many prices the run changed, counted from the rows: an earlier life of the run may
-    have written some of them.
+    """Return how many prices the run changed, counted from the stored rows, because an interrupted
+    earlier attempt may have written some of them.
     """
     of_run = (PriceChange.seller_id == seller_id, PriceChange.run_id == run_id)
     return await session.scalar(select(func.count()).where(*of_run)) or 0
 
 
 def kept_of(run: PriceRun) -> dict[str, object]:
-    """The part of a run's summary that all of its starts keep: the upload that it follows, and the
-    sales that it is for.
+    """Return the part of a run's summary that stays when the run starts again: the upload that it
+    follows, and the sales that it is for.
     """
     return {name: value for name, value in run.summary.items() if name in ("follows", "sales")}
 
 
 async def run_of(session: AsyncSession, caller: Caller, run_id: int) -> PriceRun:
-    """Raises NotFound."""
+    """Return the pricing run with this id. Raise NotFound."""
     statement = select(PriceRun).where(
         PriceRun.seller_id == caller.seller_id, PriceRun.id == run_id
     )

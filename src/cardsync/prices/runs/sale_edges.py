@@ -1,4 +1,6 @@
-"""Finds when sales start and end, and which start or end has passed. Pure."""
+"""Finds the edges of sales, which are their starts and ends, and the edges that have
+passed. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ Trigger = Literal["sale_started", "sale_ended"]
 
 
 def in_force(sales: Iterable[Sale], now: datetime) -> list[int]:
-    """The ids of the sales that are on."""
+    """Return the ids of the active sales."""
     return sorted(sale.id for sale in sales if sale.active(now))
 
 
@@ -22,10 +24,11 @@ def passed(
     sales: Iterable[Sale],
     now: datetime,
 ) -> Trigger | None:
-    """The edge that was passed since the sales `before` were on; targets ask for prices of `asked`.
+    """Return the kind of edge that has passed since the sales `before` were active, or None.
+    `asked` are ended sales whose prices are still targets.
 
-    Where both have passed, the end counts, since prices of an ended sale must be taken back. A sale
-    that was switched off or deleted has ended, too.
+    If both kinds have passed, return the end, because prices of an ended sale must be replaced. A
+    sale that was disabled or deleted has ended, too.
     """
     current = set(in_force(sales, now))
     if {*before, *asked} - current:
@@ -34,6 +37,6 @@ def passed(
 
 
 def next_edge(sales: Sequence[Sale], now: datetime) -> datetime | None:
-    """The next moment at which a sale starts or ends."""
+    """Return the next time at which a sale starts or ends."""
     edges = [edge for sale in sales if sale.enabled for edge in (sale.starts_at, sale.ends_at)]
     return min((edge for edge in edges if edge > now), default=None)

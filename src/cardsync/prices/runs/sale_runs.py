@@ -1,8 +1,10 @@
-"""The timer of a seller's sales: begins one run after sales have started or ended.
+"""The timer of a seller's sales: creates one run after sales have started or ended, which are their
+edges.
 
-The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on
-when a run was last begun for them. If two workers reach the same edge, the second finds the timer
-set to the next one. A run that failed sets both back, and the timer rests until it begins another.
+The timer is a row of `work_due`. The seller's state row, which is locked first, stores in
+`sales_in_force` the sales that were active when the timer last created a run. If two workers handle
+the same edge, the second worker finds the timer set to the next edge. If the run fails,
+`sales_in_force` and the timer are reset, and the timer pauses before it creates another run.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ async def set_timer(session: AsyncSession, state: SyncState, now: datetime) -> N
     """Set the timer after a change of the sales: to now if the change starts or ends a sale, else
     to the next edge.
 
-    `state` is locked.
+    The caller has locked `state`.
     """
     sales = await sales_of(session, state.seller_id)
     due_at = now if await _passed(session, state, sales, now) else sale_edges.next_edge(sales, now)
@@ -47,11 +49,12 @@ async def begun_since(
     priced_for: datetime,
     now: datetime,
 ) -> None:
-    """After an import that priced for an earlier moment: sales that began since get another run.
+    """Set the timer to now for the sales that started after `priced_for`, the time for which an
+    import priced.
 
-    An import that begins again, after it was put back or its worker was killed, still prices for
-    the moment of its first begin. It overwrites what the run at a sale's start has written. `state`
-    is locked.
+    An import that starts again, because it was postponed or its worker was killed, still prices for
+    the time of its first start. It overwrites the targets of the run at a sale's start. The caller
+    has locked `state`.
     """
     sales = await sales_of(session, state.seller_id)
     late = {sale.id for sale in sales if sale.active(now) and not sale.active(priced_for)}
@@ -74,15 +77,15 @@ async def _passed(
 async def work_off(work: Work, seller_id: int) -> None:
     """Create a run if an edge has passed, and set the timer to the next edge, in one transaction.
 
-    While the account is paused no run begins and nothing is noted: the changes are found when it
-    resumes.
+    While the account is paused, no run is created and `sales_in_force` stays the same, so the edges
+    are found when the account resumes.
     """
     async with work.database.tenant(seller_id) as session:
         state = await locked(session, seller_id)
         due = await due_of(session, seller_id, SALES)
         now = clock.now()
         if due is None or due.at > now:
-            return  # somebody else was faster
+            return  # another worker was faster
         account = await session.get_one(Account, seller_id, populate_existing=True)
         sales = await sales_of(session, seller_id)
         trigger = await _passed(session, state, sales, now)

@@ -19,8 +19,8 @@ class RunRequested(msgspec.Struct):
 
 class PriceRunShown(msgspec.Struct):
     """`changed` counts the price changes that are new with the run. `up` and `down` count all cards
-    that it asks for another price than they have, as a preview does; a first price counts as a
-    rise. They and their values are null for a run that did not count them.
+    whose target is above or below their price, as a preview does; a first price counts as a rise.
+    `up`, `down` and their values are null for a run that did not count them.
     """
 
     id: int
@@ -36,7 +36,7 @@ class PriceRunShown(msgspec.Struct):
     changed: int
     """The price changes that are new with the run"""
     held: int
-    """Cards that a cap keeps from the price of their rule, moving or not"""
+    """Cards that a cap limits, whether they move to the limit or keep their price"""
     reviewed: int
     blocked: dict[str, int]
     up: int | None = None
