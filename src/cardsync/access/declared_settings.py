@@ -60,12 +60,12 @@ def setting(own: Field | None = None, default: Any = None) -> MappedColumn[Any]:
     return mapped_column(server_default=default, info={_INFO: own or Field()})
 
 
-def settings_of(columns: Iterable[Column[Any]]) -> dict[str, Declared]:
+def settings_of(columns: Iterable[Column[object]]) -> dict[str, Declared]:
     """Return the settings that a table's columns declare, by name."""
     return {one.name: _declared(one, one.info[_INFO]) for one in columns if _INFO in one.info}
 
 
-def _declared(column: Column[Any], own: Field) -> Declared:
+def _declared(column: Column[object], own: Field) -> Declared:
     kind = Literal.__getitem__(tuple(own.options)) if own.options else column.type.python_type
     return Declared(column.name, kind, bool(column.nullable), None, own)
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import structlog
 
@@ -25,7 +25,7 @@ LEAVE_SECONDS = 25.0
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[asyncio.Task[None]]:
     """Start the work on entry; on leaving, cancel it and wait for it."""
     task = asyncio.create_task(work)
     try:
@@ -152,7 +152,9 @@ def _reason(failure: Exception) -> str:
     return lines[0] if lines else ""
 
 
-async def at_once(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:
+async def at_once(
+    first: Coroutine[object, object, A], second: Coroutine[object, object, B]
+) -> tuple[A, B]:
     """Run both coroutines at the same time and return their results. Wait for the second even if
     the first fails.
     """

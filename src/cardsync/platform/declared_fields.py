@@ -181,7 +181,7 @@ def body_struct(name: str, thing: type, *without: str) -> object:
     return changed_struct(name, [one for one in declared(thing) if one.name not in without])
 
 
-def changed_struct(name: str, of: Sequence[Declared]) -> Any:
+def changed_struct(name: str, of: Sequence[Declared]) -> object:
     """Return the struct of a request body that changes these fields; every one is optional."""
     return _struct(name, of, [(each.name, _body(each) | UnsetType, UNSET) for each in of])
 
@@ -192,7 +192,7 @@ def answer_struct(name: str, thing: type, *without: str) -> object:
     return shown_struct(name, [one for one in declared(thing) if one.name not in without])
 
 
-def shown_struct(name: str, of: Sequence[Declared]) -> Any:
+def shown_struct(name: str, of: Sequence[Declared]) -> object:
     """Return the struct of a response body that shows these fields."""
     return _struct(name, of, [(each.name, _answer(each)) for each in of])
 
@@ -254,7 +254,7 @@ def _answer_type(kind: object, own: Field) -> Any:
     return str if own.money or kind in (datetime, Decimal) else kind
 
 
-def from_text(each: Declared, text: str) -> Any:
+def from_text(each: Declared, text: str) -> object:
     """Convert a typed text to the field's value. Raises ValueError with the accepted format."""
     own = each.field
     if each.nullable and not text:
@@ -299,7 +299,7 @@ def _dollars(text: str) -> Decimal:
     return amount
 
 
-_OF_TEXT: Final[Mapping[Any, Callable[[str], Any]]] = {
+_OF_TEXT: Final[Mapping[object, Callable[[str], object]]] = {
     bool: _flag,
     datetime: _moment,
     Decimal: _dollars,

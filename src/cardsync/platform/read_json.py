@@ -77,13 +77,13 @@ else:
         that the decoder calls the hook.
         """
 
-        def __class_getitem__(cls, item: tuple[Any, Callable[[Any], Any], Like]) -> Any:
+        def __class_getitem__(cls, item: tuple[object, Callable[[object], object], Like]) -> object:
             gives, reads, like = item
             read = {"gives": gives, "read": staticmethod(reads), "like": like}
             return _Reading(reads.__name__, (), read)
 
 
-def like_of(kind: Any) -> Like | None:
+def like_of(kind: object) -> Like | None:
     """Return the described type of a value that a `ReadBy` function parses; None for other
     types.
     """
@@ -106,8 +106,8 @@ def read(
 @overload
 def read(given: Any, shape: Any, at: str = "") -> Any: ...
 def read(
-    given: Any,
-    shape: Any,
+    given: object,
+    shape: object,
     at: str = "",
     refusal: type[errors.Problem] = errors.InvalidPayload,
     *,
@@ -124,13 +124,13 @@ def read(
         raise refusal(f"{at or 'body'}: holds half a character, {e.object[e.start]!a}") from e
 
 
-def _by_type(kind: Any, value: Any) -> Any:
+def _by_type(kind: Any, value: Any) -> object:
     if is_read_by(kind):
         return kind.read(value)
     raise NotImplementedError
 
 
-def is_read_by(kind: Any) -> bool:
+def is_read_by(kind: object) -> bool:
     return isinstance(kind, _Reading)
 
 
@@ -170,7 +170,7 @@ def given_fields(read: msgspec.Struct) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not msgspec.UNSET}
 
 
-def sentence(error: str, shape: Any, at: str = "", given: Any = None) -> str:
+def sentence(error: str, shape: object, at: str = "", given: object = None) -> str:
     """Return msgspec's error about a value of this type as `field: reason`. For a union of structs,
     `given` must be the value.
     """
@@ -187,7 +187,7 @@ def sentence(error: str, shape: Any, at: str = "", given: Any = None) -> str:
     return f"{place or 'body'}: {reason}"
 
 
-def _of_field(name: str, what: str, shape: Any, at: str, path: str, given: Any) -> str:
+def _of_field(name: str, what: str, shape: object, at: str, path: str, given: object) -> str:
     place = _joined(at, f"{path}.{name[:_SHOWN]}")
     if what == "missing required":
         needed = _needed(_at(shape, f"{path}.{name}", given))
@@ -219,7 +219,7 @@ def _meant(given: str, known: Iterable[str]) -> str:
 
 
 @cache
-def _kind_of(shape: Any) -> inspect.Type:
+def _kind_of(shape: object) -> inspect.Type:
     return inspect.type_info(shape)
 
 
@@ -232,7 +232,7 @@ def _members(kind: inspect.Type | None) -> list[inspect.Type]:
     return [] if kind is None else [kind]
 
 
-def _at(shape: Any, path: str, given: Any) -> inspect.Type | None:
+def _at(shape: object, path: str, given: object) -> inspect.Type | None:
     """Return the type at a path in msgspec's notation; None if it cannot be determined. If a tag
     distinguishes structs, the tags in `given` decide.
     """
@@ -247,7 +247,7 @@ def _at(shape: Any, path: str, given: Any) -> inspect.Type | None:
     return inspect.UnionType(tuple(kinds)) if len(kinds) > 1 else next(iter(kinds), None)
 
 
-def _has_tag(kind: inspect.Type, given: Any) -> bool:
+def _has_tag(kind: inspect.Type, given: object) -> bool:
     return (
         isinstance(kind, inspect.StructType)
         and kind.tag_field is not None
@@ -256,7 +256,7 @@ def _has_tag(kind: inspect.Type, given: Any) -> bool:
     )
 
 
-def _part(given: Any, name: str, place: str) -> Any:
+def _part(given: Any, name: str, place: str) -> object:
     if isinstance(given, dict):
         return given.get(name)
     # A field name that a client made up may look like a path.
@@ -285,7 +285,7 @@ def _names(kind: inspect.Type | None) -> list[str]:
 
 def _words(kind: inspect.Type | None) -> list[str]:
     """Return the allowed words of a value."""
-    found: list[Any] = []
+    found: list[object] = []
     for one in _members(kind):
         match one:
             case inspect.LiteralType(values=values):

@@ -66,17 +66,17 @@ def span_values(caller: Caller, first: date, last: date, most: int) -> dict[str,
     }
 
 
-def summed(rows: Iterable[Sequence[Any]], by: str = "") -> dict[Any, Sum]:
+def summed(rows: Iterable[Sequence[object]], by: str = "") -> dict[Any, Sum]:
     """Sum the rows by their first value; with `by` `week` or `month`, which needs days as first
     values, by week or month. Pure.
     """
-    groups: dict[Any, list[Sequence[Any]]] = {}
+    groups: dict[object, list[Sequence[object]]] = {}
     for row in rows:
         groups.setdefault(start_of(row[0], by), []).append(row[1:])
     return {key: total(group) for key, group in groups.items()}
 
 
-def total(rows: Iterable[Sequence[Any]]) -> Sum:
+def total(rows: Iterable[Sequence[object]]) -> Sum:
     """Return the sum of each column. Pure."""
     return tuple(sum(column[1:], column[0]) for column in zip(*rows, strict=True))
 

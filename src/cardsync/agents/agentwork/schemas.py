@@ -47,7 +47,7 @@ class Tasks(msgspec.Struct):
 
 def task_body(task: AgentTask, now: datetime) -> Task:
     """Return the task's struct; a task whose claim expired is shown as pending or failed."""
-    over: dict[str, Any] = {}
+    over: dict[str, object] = {}
     if has_run_out(task, now):
         over = {"attempt": task.attempt + 1, "claimed_at": None, "claim_expires_at": None}
         over |= (

@@ -134,7 +134,7 @@ def identifies(name: str) -> bool:
 def wanted(
     selector: str,
     step_name: str,
-    seen: dict[str, Any] | None = None,
+    seen: dict[str, object] | None = None,
     workflow: str = "",
 ) -> WantedElement:
     """Collect the evidence; without `seen` it is only the selector and the step's name."""
@@ -160,7 +160,7 @@ def _without_verb(said: tuple[str, ...]) -> tuple[str, ...]:
     return said[1:] if len(said) > 1 and said[0] in _VERBS else said
 
 
-def seen_of(page: Page, at: int) -> dict[str, Any]:
+def seen_of(page: Page, at: int) -> dict[str, object]:
     """Describe an element as JSON for the column `seen`, from which `wanted` can find it again."""
     element = page.elements[at]
     attributes = {

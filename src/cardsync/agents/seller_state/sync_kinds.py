@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 Kind = Literal["full", "pricing", "orders", "refunds", "feedback", "sales", "account"]
 SyncMode = Literal["full", "read_only"]
@@ -20,7 +20,7 @@ INVENTORY_KINDS = ("full", "pricing")
 ORDER_KINDS = ("full", "orders", "refunds", "feedback")
 
 
-def read_kind(value: Any) -> str:
+def read_kind(value: object) -> str:
     """Parse a kind; any value that is not a kind means `full`."""
     return value if isinstance(value, str) and value in KINDS else "full"
 

@@ -74,7 +74,7 @@ def _left(now: float) -> float:
 
 
 # The event loop has only weak references to tasks, so this set references them.
-_abandoned: set[asyncio.Task[Any]] = set()
+_abandoned: set[asyncio.Task[object]] = set()
 
 
 def _close_abandoned(connecting: asyncio.Task[Any]) -> None:

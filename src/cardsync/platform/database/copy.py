@@ -103,7 +103,7 @@ def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
 
 @asynccontextmanager
 async def _copying(
-    connection: psycopg.AsyncConnection[Any], statement: str
+    connection: psycopg.AsyncConnection[object], statement: str
 ) -> AsyncIterator[AsyncCopy]:
     """Begin a COPY and end it with the block.
 
@@ -126,7 +126,7 @@ async def read_rows(
     session: AsyncSession,
     query: str,
     schema: Schema,
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, object] | None = None,
 ) -> pl.DataFrame:
     """Return the rows of a query as a frame of that schema. A query without `values` must not
     contain text from outside.
@@ -189,7 +189,7 @@ async def _drain(
         take(out.getvalue())
 
 
-async def with_values(session: AsyncSession, sql: str, values: Mapping[str, Any]) -> str:
+async def with_values(session: AsyncSession, sql: str, values: Mapping[str, object]) -> str:
     """Return the statement with its values as literals, written by the driver, because COPY takes
     no parameters.
     """
@@ -214,7 +214,7 @@ async def read_integers(
     expressions: Mapping[str, str],
     source: str,
     key: str,
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, object] | None = None,
     *,
     few: bool = False,
 ) -> pl.DataFrame:
@@ -281,7 +281,7 @@ async def types_of(session: AsyncSession, query: str) -> dict[str, tuple[str, in
         }
 
 
-def _kind(connection: psycopg.AsyncConnection[Any], code: int) -> str:
+def _kind(connection: psycopg.AsyncConnection[object], code: int) -> str:
     kind = connection.adapters.types.get(code)
     # For an array, `types` returns the type of its items; an array is read as text.
     return kind.name if kind is not None and kind.oid == code else "text"

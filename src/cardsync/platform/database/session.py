@@ -88,7 +88,7 @@ class Database:
         spread = Spread()
         through = plain if pooler is None else pooler_url(pooler)
         # A pooler gives each transaction another session, so statements cannot be prepared.
-        plans: dict[str, Any] = {} if pooler is None else {"prepare_threshold": None}
+        plans: dict[str, object] = {} if pooler is None else {"prepare_threshold": None}
         engine = create_async_engine(
             engine_url(through),
             poolclass=WatchedSessionPool,
@@ -207,7 +207,7 @@ def at_the_end(
     session.info.setdefault(_LAST, {}).setdefault(name, work)
 
 
-async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:
+async def run(session: AsyncSession, statement: str, values: Mapping[str, object]) -> int:
     """Run a statement with the `values` that it names; return the number of rows that it wrote."""
     bound = {name: value for name, value in values.items() if f":{name}" in statement}
     result = await session.execute(text(statement), bound)
@@ -216,7 +216,7 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) 
 
 
 async def in_one_message(
-    session: AsyncSession, statements: Sequence[str], values: Mapping[str, Any]
+    session: AsyncSession, statements: Sequence[str], values: Mapping[str, object]
 ) -> list[list[Any]]:
     """Run several statements in one round trip and return the rows of each. Each may use any of the
     values. A statement after one that locks a row sees the changes of the lock's last holder.
@@ -225,7 +225,7 @@ async def in_one_message(
     return await piped(await driver(session), bound, range(len(bound)), values, namedtuple_row)
 
 
-async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
+async def driver(session: AsyncSession) -> psycopg.AsyncConnection[object]:
     """Return the psycopg connection under this session's transaction."""
     connection = await session.connection()
     raw = await connection.get_raw_connection()

@@ -132,7 +132,7 @@ _DONE: Final = """
 """
 
 
-async def mark_changed(session: AsyncSession, found: str, values: dict[str, Any]) -> None:
+async def mark_changed(session: AsyncSession, found: str, values: dict[str, object]) -> None:
     """Mark the days of the orders that the query `found` selects (by `order_date`), in the
     transaction that changes them. Rows are only added, so two writers never wait for each other.
     """
@@ -161,7 +161,7 @@ async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> lis
     return list(values["days"])
 
 
-async def _reads_most(session: AsyncSession, values: dict[str, Any]) -> bool:
+async def _reads_most(session: AsyncSession, values: dict[str, object]) -> bool:
     """Return whether to read all of the shop's rows once: if the days have many orders, or if the
     statistics do not include the shop yet, because a nested loop would then read all rows for each
     order.

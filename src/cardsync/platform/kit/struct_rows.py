@@ -28,19 +28,19 @@ class Column:
 
 @dataclass(frozen=True)
 class OfRow:
-    function: Callable[[Any], Any]
+    function: Callable[[object], object]
 
 
 @dataclass(frozen=True)
 class Reads:
-    function: Callable[[Any], Any]
+    function: Callable[[object], object]
 
 
 @dataclass(frozen=True)
 class ReadsFor:
     """A function of the caller and the value."""
 
-    function: Callable[[Any, Any], Any]
+    function: Callable[[object, object], object]
 
 
 Usd = Annotated[str, Reads(usd)]
@@ -48,12 +48,12 @@ Usd = Annotated[str, Reads(usd)]
 
 class _Field(NamedTuple):
     name: str
-    of_row: Callable[[Any], Any]
+    of_row: Callable[[object], object]
     read: Callable[[Any, Any], Any] | None
     """The function takes the caller and the value."""
 
 
-def struct_of(kind: type[S], row: object, caller: Any = None, /, **own: Any) -> S:
+def struct_of(kind: type[S], row: object, caller: object = None, /, **own: object) -> S:
     """Return a struct with the values of a row, or with nulls if `row` is None. `own` has the
     values of fields without a column. A field has its default if the row lacks its column.
     """
@@ -63,7 +63,9 @@ def struct_of(kind: type[S], row: object, caller: Any = None, /, **own: Any) -> 
     return kind(**own)
 
 
-def struct_of_values(kind: type[S], values: Sequence[Any], caller: Any = None, /, **own: Any) -> S:
+def struct_of_values(
+    kind: type[S], values: Sequence[object], caller: object = None, /, **own: object
+) -> S:
     """Return a struct of a row whose columns are the struct's fields in order, without the fields
     in `own`.
     """
@@ -82,11 +84,11 @@ def _fields(kind: type[msgspec.Struct], without: tuple[str, ...]) -> list[_Field
     ]
 
 
-def _field(one: msgspec.structs.FieldInfo, hint: Any) -> _Field:
-    of_row: Callable[[Any], Any] = attrgetter(one.name)
+def _field(one: msgspec.structs.FieldInfo, hint: object) -> _Field:
+    of_row: Callable[[object], object] = attrgetter(one.name)
     if one.default is not msgspec.NODEFAULT:
         of_row = partial(_or_default, one)
-    read: Callable[[Any, Any], Any] | None = None
+    read: Callable[[object, object], object] | None = None
     for part in parts_of(hint):
         match part:
             case Column(name=column):
@@ -102,15 +104,15 @@ def _field(one: msgspec.structs.FieldInfo, hint: Any) -> _Field:
     return _Field(one.name, of_row, read)
 
 
-def _or_default(one: msgspec.structs.FieldInfo, row: object) -> Any:
+def _or_default(one: msgspec.structs.FieldInfo, row: object) -> object:
     return getattr(row, one.name, one.default)
 
 
-def _without_caller(function: Callable[[Any], Any], caller: object, value: Any) -> Any:
+def _without_caller(function: Callable[[object], object], caller: object, value: object) -> object:
     return function(value)
 
 
-def parts_of(hint: Any) -> Iterator[Any]:
+def parts_of(hint: object) -> Iterator[object]:
     """Yield the types and the metadata inside a type, the innermost first."""
     for inner in get_args(hint):
         yield from parts_of(inner)

@@ -24,10 +24,10 @@ class Old(NamedTuple):
     seller_id: int
 
 
-async def rows_of_key(old: Old, kind: Kind, key: int, most: int) -> list[dict[str, Any]]:
+async def rows_of_key(old: Old, kind: Kind, key: int, most: int) -> list[dict[str, object]]:
     """Return the newest rows of one key, such as a card, newest first."""
     holds = (OldRows.first_key <= key) & (OldRows.last_key >= key)
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     # No two files of the same month contain the same key.
     for file in await _files(old, kind, holds, OldRows.month.desc()):
         frame = await _frame(old.store, file, pl.col(kind.key) == key)
@@ -39,7 +39,7 @@ async def rows_of_key(old: Old, kind: Kind, key: int, most: int) -> list[dict[st
 
 async def rows_before(
     old: Old, kind: Kind, before: int | None, above: int, which: pl.Expr, most: int
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the rows with the greatest keys between two bounds, greatest first. The key ranges of
     months may overlap, so a file is skipped only if all its keys are smaller than the rows found so
     far.

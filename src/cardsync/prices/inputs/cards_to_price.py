@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -119,7 +119,7 @@ async def read_stock(
     *,
     evidence: bool = False,
     costed: bool = False,
-    **values: Any,
+    **values: object,
 ) -> Stock:
     """Return every active card, or the cards that the condition `where` over `card c` selects.
     `card_ids`, a list or a range, limits the cards and the history that is read. Market evidence
@@ -165,11 +165,11 @@ async def _read_rows(
     market: Market,
     where: str,
     card_ids: Sequence[int] | None,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
 ) -> pl.DataFrame:
     """Return the rows of the cards, each with the rule and the sale that select it."""
     games = await games_with_rules(session, account, chosen)
-    bound: dict[str, Any] = {
+    bound: dict[str, object] = {
         "seller": account.seller_id,
         "now": chosen.run.now,
         "lines": account.product_lines,
@@ -213,7 +213,7 @@ async def games_with_rules(
     if run.every_game or not run.own_rules:
         return None
     own = {rule.id for rule in run.own_rules}
-    bound: dict[str, Any] = {
+    bound: dict[str, object] = {
         "seller": account.seller_id,
         "now": run.now,
         "lines": account.product_lines,
@@ -231,7 +231,7 @@ async def integer_frame(
     session: AsyncSession,
     columns: Sequence[str],
     source: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     absent_as_zero: Sequence[str],
     *,
     few: bool = False,
@@ -289,7 +289,9 @@ def _pairs(
     ]
 
 
-def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
+def first_of(
+    choices: Sequence[tuple[int, Selection]], bound: dict[str, object], prefix: str
+) -> str:
     """Return SQL for the id of the first rule or sale that selects a card, and add its values to
     `bound`.
     """
@@ -300,7 +302,7 @@ def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], pr
     return f"CASE {' '.join(whens)} END" if whens else "NULL::bigint"
 
 
-def guards_of(chosen: Choices, bound: dict[str, Any], prefix: str = "u") -> str:
+def guards_of(chosen: Choices, bound: dict[str, object], prefix: str = "u") -> str:
     """Return SQL for the guards that select a card, as bits, and add its values to `bound`."""
     bits = [
         f"CASE WHEN {condition_of(selection, bound, f'{prefix}{bit}')} THEN {1 << bit} ELSE 0 END"
@@ -309,7 +311,7 @@ def guards_of(chosen: Choices, bound: dict[str, Any], prefix: str = "u") -> str:
     return f"({' + '.join(bits) or '0'})::bigint"
 
 
-def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> str:
+def condition_of(selection: Selection, bound: dict[str, object], prefix: str) -> str:
     """Return the selection's condition with its values renamed by `prefix`, and add these values to
     `bound`.
     """
@@ -320,7 +322,7 @@ def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> st
     return f"({own})"
 
 
-def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
+def losing_of(chosen: Choices, bound: dict[str, object]) -> str:
     """Return SQL for the ids of the rules that select a card, without the first, which governs it;
     add its values to `bound`.
     """
@@ -355,7 +357,7 @@ async def with_losing(
     """
     if not stock.run.any(lambda rule: rule.query):
         return stock
-    bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}
+    bound: dict[str, object] = {"seller": seller_id, "now": stock.run.now}
     where = ON_SALE
     if card_ids is not None:
         where = "c.id = ANY(CAST(:card_ids AS bigint[]))"

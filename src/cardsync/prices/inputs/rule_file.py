@@ -51,12 +51,12 @@ MONEY_SETTINGS: Final = frozenset(one.name for one in declared(SellerPricing) if
 NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
 
 
-def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
+def read_rules(given: object, *, drafts: bool = False) -> list[Rule]:
     """Return the rules in their order, all as published. With `drafts`, each rule keeps its state,
     and a rule without a state is published.
     """
 
-    def read(body: Mapping[str, Any], place: int) -> Rule:
+    def read(body: Mapping[str, object], place: int) -> Rule:
         values = {"name": f"rule {place + 1}", "priority": UNPLACED, "state": "published"}
         values |= wire.read_body(body, wire.RuleFields)
         if not drafts:
@@ -103,12 +103,12 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
             )
 
 
-def read_sales(given: Any) -> list[Sale]:
+def read_sales(given: object) -> list[Sale]:
     """Return the sales; sales without a priority are placed after all other sales, in their order,
     as posted sales are.
     """
 
-    def read(body: Mapping[str, Any], place: int) -> Sale:
+    def read(body: Mapping[str, object], place: int) -> Sale:
         values = {"name": f"promotion {place + 1}"} | wire.read_body(body, wire.SaleFields)
         return wire.sale_from(
             values | {"id": _id(body, place)},
@@ -124,7 +124,7 @@ def read_sales(given: Any) -> list[Sale]:
     ]
 
 
-def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) -> list[T]:
+def _each(given: object, name: str, read: Callable[[Mapping[str, object], int], T]) -> list[T]:
     if (
         not isinstance(given, list)
         or not all(isinstance(entry, dict) for entry in given)
@@ -144,7 +144,7 @@ def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) ->
     return found
 
 
-def _id(body: Mapping[str, Any], place: int) -> int:
+def _id(body: Mapping[str, object], place: int) -> int:
     """Return the entry's id. An entry without an id, a draft that was never saved, gets a negative
     id, which no saved rule has.
     """
@@ -211,7 +211,7 @@ def rule_set_text(given: RuleSet) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
-def _entry(thing: Rule | Sale) -> dict[str, Any]:
+def _entry(thing: Rule | Sale) -> dict[str, object]:
     values_json = wire.to_json(thing)
     # The rule of a preset has the id 0 until it is saved; the file omits it.
     return (

@@ -28,20 +28,20 @@ _ANSWERED: Final = frozenset(
 )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a text")
     return value.strip()
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     name = _text(value)
     if not name or len(name) > RULE_NAME_CHARACTERS:
         raise ValueError(f"must have 1 to {RULE_NAME_CHARACTERS} characters")
     return name
 
 
-def _query(value: Any) -> str:
+def _query(value: object) -> str:
     query = _text(value)
     if len(query) > SEARCH_CHARACTERS:
         raise ValueError(f"must have at most {SEARCH_CHARACTERS} characters")
@@ -95,21 +95,21 @@ SALE_NEEDS: Final = ("name", "adjust_bp", "starts_at", "ends_at")
 SaleBody = Annotated[dict[str, Any], Like(SaleFields, *SALE_NEEDS)]
 
 
-def read_body(body: Mapping[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
+def read_body(body: Mapping[str, object], shape: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields that a body sets. Raise InvalidRule."""
     given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = read(given, shape, refusal=errors.InvalidRule)
     return _built(declared_fields.values_of, {"body": found})
 
 
-def _built(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
+def _built(kind: Callable[..., T], values: Mapping[str, object]) -> T:
     try:
         return kind(**values)
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e
 
 
-def rule_from(values: Mapping[str, Any], base: Rule) -> Rule:
+def rule_from(values: Mapping[str, object], base: Rule) -> Rule:
     return _built(lambda **changed: replace(base, **changed), values)
 
 
@@ -120,7 +120,7 @@ def need_sound(rule: Rule) -> Rule:
     return rule
 
 
-def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sale:
+def sale_from(values: Mapping[str, object], base: Sale | None, priority: int) -> Sale:
     if base is not None:
         return _built(lambda **changed: replace(base, **changed), values)
     for name in SALE_NEEDS:

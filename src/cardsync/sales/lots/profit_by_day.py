@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -67,7 +67,7 @@ async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date
         await run(session, statement, values)
 
 
-async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, Any]:
+async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, object]:
     """Return the parameters of a query of lines: the seller, its time zone, fee level and
     postage.
     """

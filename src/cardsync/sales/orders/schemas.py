@@ -69,7 +69,7 @@ class OrderRow(NamedTuple):
     under_way: list[int] | None
 
 
-def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
+def order_row(row: Sequence[object], caller: Caller) -> OrderRow:
     """Return a row of `ORDER_COLUMNS`. For a caller who may not see buyers, the buyer's name, the
     note of a refund and the comment of a feedback are null.
     """
@@ -79,7 +79,7 @@ def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
     return order._replace(buyer_name=None, refund_note=None, feedback_comment=None)
 
 
-def settled_row(row: Sequence[Any], caller: Caller) -> SettledRow:
+def settled_row(row: Sequence[object], caller: Caller) -> SettledRow:
     """Return a row without its note for a caller who may not see buyers."""
     settled = SettledRow._make(row)
     return settled if caller.sees_buyers else settled._replace(note=None)
