@@ -1,8 +1,8 @@
-"""Accepts an inventory upload, as bytes or as an object's key, and makes its row and a nudge for
-the worker.
+"""Accepts an inventory upload, as bytes or as the key of an object: stores its row, and queues a
+job for the worker.
 
-Before the 202 the bytes are in the object store under a private key and the row is committed; the
-worker does everything else.
+Before the response (202), the bytes are in the object store under a private key, and the row is
+committed. The worker does everything else.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ from cardsync.web import bodies
 
 
 class RequestedUpload(Base):
-    """The product line of a presigned key, until an upload names the key.
-
-    Keys without a line have no row.
+    """The product line that was requested with a presigned key, until an upload uses the key. A key
+    without a product line has no row.
     """
 
     __tablename__ = "upload_request"
@@ -61,7 +60,9 @@ class RequestedUpload(Base):
 
 
 class LineSnapshot(Base):
-    """The newest believable upload of a product line, which names every active card of the line."""
+    """The newest believable upload of a product line, which contains every active card of the
+    line.
+    """
 
     __tablename__ = "line_snapshot"
     __table_args__ = (
@@ -76,18 +77,18 @@ class LineSnapshot(Base):
 OBJECT_KEY = re.compile(
     r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv"
 )
-# This part of a file is large enough for any sensible header and its first rows.
+# The first part of a file, large enough for any sensible header and the first rows.
 HEAD_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """The facts that the agent sent with the bytes."""
+    """The values that the agent sent with the file."""
 
     product_line: str | None
     sync_cycle_id: str | None
     exported_at: datetime
-    # The upload whose rejected rows were mended in this one.
+    # The upload whose rejected rows are corrected in this upload.
     mends: int | None = None
 
 
@@ -121,8 +122,8 @@ def _refuse_line(caller: Caller, product_line: str | None) -> None:
 
 
 class Slot(NamedTuple):
-    """The answer to a request for an address. `url` takes one PUT of the object; if the object goes
-    to our own store, it begins with a slash.
+    """The response to a request for an upload URL. `url` accepts one PUT of the object; the URL of
+    the local store begins with a slash.
     """
 
     url: str
@@ -138,7 +139,7 @@ async def new_slot(
     product_line: str | None,
     now: datetime,
 ) -> Slot:
-    """Mint an address that takes one upload. Raises ObjectStorePipelineDisabled,
+    """Create a URL that accepts one upload. Raises ObjectStorePipelineDisabled,
     InvalidProductLine.
     """
     _need_pipeline(caller)
@@ -155,11 +156,11 @@ async def new_object_key(
     now: datetime,
     settings: Settings,
 ) -> str:
-    """Mint an unused key; its product line is stored for POST /sync. Raises InvalidProductLine."""
+    """Create an unused key, and store its product line for POST /sync. Raises InvalidProductLine."""
     _refuse_line(caller, product_line)
     key = f"syncs/u{caller.seller_id}/{uuid.uuid4()}.csv"
     if product_line is not None:
-        # The row lives as long as the object itself would while no sync has named it.
+        # Rows of unused keys are deleted at the same age as unused objects.
         past = now - timedelta(days=settings.unclaimed_retention_days)
         of_seller = RequestedUpload.seller_id == caller.seller_id
         await session.execute(
@@ -177,8 +178,8 @@ async def new_object_key(
 
 
 def check_file(path: Path, content_type: str) -> None:
-    """Read the spooled body through once and check it: whole gzip or plain, within the cap, with a
-    usable header and a row. Blocking.
+    """Read the stored body once, and check that it is complete gzip or plain text, is within the
+    size limit, and has a usable header and a row. Blocking.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -199,7 +200,7 @@ def check_file(path: Path, content_type: str) -> None:
 
 
 class NamedObject(msgspec.Struct):
-    """An object that was PUT before, as POST /sync names it in JSON."""
+    """The JSON body of POST /sync for an object that was uploaded with PUT before."""
 
     key: Any = None
     product_line: str | None = None
@@ -217,7 +218,7 @@ async def accept_bytes(
     arrived: Arrival,
     plain_most: int = limits.BODY_WIRE_BYTES,
 ) -> int:
-    """Accept the raw form of POST /sync. Returns the upload's id, committed."""
+    """Accept a POST /sync with the file as its body. Return the id of the committed upload."""
     with store.spool() as (path, file):
         await spool_body(file, body, plain_most, limits.BODY_WIRE_BYTES)
         file.flush()
@@ -236,9 +237,8 @@ async def accept_named(
     named: NamedObject,
     now: datetime,
 ) -> int:
-    """Accept the key form of POST /sync.
-
-    Raises ObjectStorePipelineDisabled, InvalidProductLine, InvalidObjectKey, PayloadTooLarge.
+    """Accept a POST /sync with the key of an object. Raises ObjectStorePipelineDisabled,
+    InvalidProductLine, InvalidObjectKey, PayloadTooLarge.
     """
     _need_pipeline(caller)
     arrived = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
@@ -253,7 +253,9 @@ async def accept_key(
     key: Any,
     arrived: Arrival,
 ) -> int:
-    """Find the upload that the same key made before, whatever its cycle."""
+    """Accept the object of a key as an upload, and return the upload's id. A key that was accepted
+    before, in any sync, returns the id of its upload.
+    """
     match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
     if match is None or int(match[1]) != caller.seller_id:
         raise InvalidObjectKey
@@ -266,7 +268,7 @@ async def accept_key(
     copy = private_key(caller.seller_id, "csv")
     try:
         await store.copy(key, copy)
-        # The copy must fit, because the URL may still change the original.
+        # The size of the copy is checked, because a PUT to the URL may still change the original.
         await _check_size(store, copy)
     except ObjectMissing:
         raise InvalidObjectKey from None
@@ -286,7 +288,7 @@ async def accept_key(
 
 
 async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
-    """Return the product line with which the key was minted."""
+    """Return the product line that was requested with the key."""
     query = select(RequestedUpload.product_line)
     return await session.scalar(
         query.where(RequestedUpload.seller_id == seller_id, RequestedUpload.key == key)
@@ -317,8 +319,8 @@ async def _accept(
     storage_key: str,
 ) -> int:
     now = clock.now()
-    # A cancelled cycle ends before this cycle's upload is stored; otherwise its end would cancel
-    # this upload too.
+    # A cancelled sync ends before the upload of this sync is stored; otherwise its end would cancel
+    # this upload, too.
     await cancel.end_left(session, caller.seller_id, now)
     # The statement takes the seller's row lock first, so ids commit in the order of acceptance.
     trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
@@ -353,7 +355,9 @@ async def upload_of(
     *,
     lock: bool = False,
 ) -> Upload:
-    """Lock an upload. Raises NotFound for an unknown id or another seller's."""
+    """Return an upload, and lock its row if `lock`. Raises NotFound if the seller has no such
+    upload.
+    """
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
     if lock:
         # The row is read again: another caller may have settled it while this one waited for the
@@ -373,9 +377,9 @@ async def watched(
 ) -> Upload:
     """Read an upload for its agent or its owner. Raises NotFound."""
     caller.must_be_owner()
-    # An agent that reads the report is alive, so its lock is renewed; an open page does not renew
-    # it. No lock becomes stale during open work, so a frequent reader of the report waits for no
-    # import.
+    # An agent that reads the report is running, so its sync lock is renewed; a member's page does
+    # not renew the lock. While an import runs, the lock cannot become stale, so reading the report
+    # does not wait for the import's row lock.
     state = caller.state
     if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)

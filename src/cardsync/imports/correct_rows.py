@@ -1,7 +1,8 @@
-"""Corrects an upload: a person downloads its rejected rows as a CSV, corrects them and sends them
-back, which makes a new upload of the whole file.
+"""Corrects an upload: a person downloads its rejected rows as a CSV, corrects them and uploads
+them, which creates a new upload of the whole file.
 
-The whole file is sent again because an upload of a few rows would count all other cards as absent.
+The new upload is the whole file, because an upload of a few rows would count all other cards as
+absent.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from cardsync.web import bodies
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.made_files import begun, making, sent
 
-# The piece is small, because all its rejected rows are in memory at once and a broken line may be a
-# single byte.
+# Bytes per piece. All rejected rows of a piece are in memory at once, and a broken line may be a
+# single byte, so pieces are small.
 _PIECE = 1 << 16
 _NEVER_READ = ("failed", "cancelled", "discarded")
 
@@ -39,14 +40,14 @@ _NEVER_READ = ("failed", "cancelled", "discarded")
 async def page_of_uploads(
     session: AsyncSession, caller: Caller, paging: Paging
 ) -> Numbered[Upload]:
-    """Return uploads of every stream, newest first. Raises OwnerRequired."""
+    """Return a page of uploads of all streams, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
     own = select(Upload).where(Upload.seller_id == caller.seller_id)
     return await numbered(session, own.order_by(Upload.id.desc()), paging)
 
 
 async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
-    """Return the parts of the CSV of all rejected rows. Raises OwnerRequired, NotFound."""
+    """Return all rejected rows of an upload as a CSV in parts. Raises OwnerRequired, NotFound."""
     return await begun(heavy, caller, _parts(heavy, caller, upload_id))
 
 
@@ -95,7 +96,7 @@ async def mend(
     upload_id: int,
     mended: bytes,
 ) -> int:
-    """Accept the upload's file with the mended rows in it; return the new upload's id. Raises
+    """Accept the upload's file with the corrected rows as a new upload, and return its id. Raises
     OwnerRequired, NotFound, NotTheNewest, InvalidCsv, DecompressedTooLarge.
     """
     upload = await _upload(database, caller, upload_id)
@@ -133,7 +134,7 @@ async def mended_file(
     upload_id: int,
     mended: bytes,
 ) -> Path:
-    """Make the upload's file with the mended rows in it. Raises InvalidCsv."""
+    """Write the upload's file with the corrected rows to a new file. Raises InvalidCsv."""
     upload = await _upload(database, caller, upload_id)
     data = await _content(open_store(settings), upload)
     rows = _rejected(upload, data)

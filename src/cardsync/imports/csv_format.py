@@ -1,9 +1,9 @@
 """Reads the marketplace's pricing CSV into a header and blocks of text cells. Pure.
 
-Reading rests on one definition. A line that is a well-formed record of the header's width is
-*certain*: it is a record regardless of its neighbors. The certain lines (nearly all of any file) go
-to polars in one piece; only the lines between them are read record by record with the csv module,
-so that a quote that never closes cannot swallow a good row.
+A line that is a well-formed record of the header's width is *certain*: it is a record regardless of
+its neighbors. Polars reads all certain lines (nearly all of any file) in one call. The csv module
+reads only the lines between them, record by record, so that an unclosed quote cannot swallow a good
+row.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from cardsync.platform import limits
 from cardsync.platform.table_text import text_of_line
 
 MAX_CERTAIN_BYTES = 4_000
-# No real file of 50 MB has this many rows, certain or not. Reading ten million lines of rubbish one
-# by one takes a minute.
+# The maximum number of uncertain lines; no real file of 50 MB has this many rows. Without a limit,
+# ten million lines of garbage would take a minute.
 MAX_UNCERTAIN = 500_000
-# Characters that a person does not see.
+# Invisible characters.
 WHITE = " \t\r\0\x1a\ufeff\u00a0"
 # A cell like ="12", whose marks keep a spreadsheet from reading the text as a number.
 _AS_TEXT = '^="([^"]*)"$'
 
 
 class Block(NamedTuple):
-    """Consecutive records: `line` and one String column per known column of the header, and the
-    faults between them.
+    """Consecutive records and the faults between them. `frame` has the column `line` and a String
+    column for each known column of the header.
 
-    `faults` lists the first faults, up to the reader's limit; `tried` counts the records that were
-    not certain; `named` are the ids at the beginning of unreadable records; `unnamed` counts the
-    records whose id cannot be read. `shaped` is true if every cell has the requested shape.
+    `faults` lists the first faults, up to the reader's limit. `tried` counts the uncertain records.
+    `named` lists the ids at the beginning of unreadable records; `unnamed` counts the records whose
+    id cannot be read. `shaped` is true if every cell has its requested shape.
     """
 
     frame: pl.DataFrame
@@ -60,8 +60,8 @@ def read(
     """Return a file's header and the blocks of its records in file order, each block as soon as its
     bytes arrive.
 
-    `shapes` gives the pattern that cells of a field usually have, by the sign before decimals.
-    `fast=False` leaves polars out and gives the same cells. A block lists at most `listed` faults.
+    `shapes` returns the usual pattern of each field's cells, for a decimal sign. `fast=False` reads
+    the same cells without polars. A block lists at most `listed` faults.
     """
     header, rest, others = begin(pieces)
     return header, _read_blocks(
@@ -83,7 +83,7 @@ def _read_blocks(
 ) -> Iterator[Block]:
     line = header.form.before + 2
     budget = MAX_UNCERTAIN
-    # This open run of uncertain lines is read again together with the lines after it.
+    # Uncertain lines at the end of a block are read again, together with the next block.
     opened = b""
     for text, final in _in_lines(pieces):
         text = opened + text
@@ -106,7 +106,7 @@ def _read_blocks(
 
 
 def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Cut the pieces after line ends, and mark the last piece."""
+    """Split the pieces after line ends. Yield each piece, and whether it is the last."""
     begun = b""
     for piece in pieces:
         end = piece.rfind(b"\n") + 1
@@ -114,7 +114,7 @@ def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
             yield begun + piece[:end], False
             begun = piece[end:]
         else:
-            # The line is too long to be read anyway: one line may be a whole 40 MB file.
+            # The rest of a line that is too long is dropped: one line may be a whole 40 MB file.
             begun = (begun + piece)[: 2 * MAX_LINE_BYTES]
     yield begun, True
 
@@ -138,7 +138,9 @@ def _read_block(
     budget: int,
     listed: int,
 ) -> tuple[Block, int, int]:
-    """Return the block, its number of lines, and the number of used lines."""
+    """Return the block, its number of lines, and the number of lines that were read; the others
+    must be read again with the next block.
+    """
     lines = pl.read_lines(text).with_row_index("index")
     shaped = bool(_certain(lines, patterns.shaped).all())
     certain = (
@@ -185,7 +187,7 @@ def _read_block(
 
 
 def _as_seen(frame: pl.DataFrame, text: bytes) -> pl.DataFrame:
-    """Return the cells without the marks that keep a spreadsheet from reading them as numbers."""
+    """Return the cells without the marks of `_AS_TEXT`."""
     if b'="' not in text:
         return frame
     return frame.with_columns(pl.col(pl.String).str.replace(_AS_TEXT, "${1}"))
@@ -196,7 +198,9 @@ def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
 
 
 class _Patterns:
-    """Build the pattern of a certain line: any cells, or cells that have their field's shape."""
+    """The patterns of a certain line: `certain` with any cells, `shaped` with cells that have their
+    field's shape.
+    """
 
     def __init__(self, header: Header, shapes: Mapping[str, str]) -> None:
         between = re.escape(header.form.delimiter)
@@ -216,8 +220,8 @@ def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
 
 
 def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
-    """Return for each line: its index; whether it is certain, blank, or hopeless (cannot begin a
-    record); its cells; the next line that ends any record.
+    """Return for each line: its index, its number of cells, whether it is certain, blank, or
+    hopeless (cannot begin a record), and the index of the next line that ends any open record.
     """
     line = pl.col("line")
     delimiter = header.form.delimiter
@@ -264,8 +268,8 @@ def _read_certain(
             return frame.select(
                 frame.to_series(at).alias(field) for field, at in header.positions.items()
             )
-    # Certain lines should hold only cells that polars can read; if one does not, the csv module
-    # decides.
+    # Polars should read all certain lines; if it fails or splits them differently, the csv module
+    # reads them.
     records = csv.reader(
         io.StringIO(text.decode(), newline=""), delimiter=header.form.delimiter, strict=True
     )

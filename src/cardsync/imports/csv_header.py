@@ -1,4 +1,6 @@
-"""Reads the header of the marketplace's inventory file: which column is where. Pure."""
+"""Reads the header of the marketplace's inventory file, and finds the position of each column.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,8 @@ _CSV = CsvColumns(
 
 @dataclass(frozen=True)
 class Header:
-    """The places of our columns in a file.
-
-    `names` are all the file's own columns; `positions` index them by our names; `form` is the
-    file's dialect.
+    """The columns of a file. `names` has the file's own column names; `positions` maps our field
+    names to positions in `names`; `form` is the file's format.
     """
 
     names: tuple[str, ...]
@@ -61,14 +61,14 @@ class Header:
 
     @property
     def needed(self) -> int:
-        """Return how many cells a row has up to its last required one."""
+        """Return the number of cells from a row's first to its last required cell."""
         return 1 + max(self.positions[field] for field in REQUIRED)
 
 
 def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
-    """Read the header of a file that comes in pieces. Return the header, the text received after
-    it, and the remaining pieces, all as bytes. Raises InvalidCsv, which says what the file is or
-    which columns are missing.
+    """Read the header of a file from its pieces. Return the header, the text after it in the pieces
+    that were read, and the remaining pieces. Raises InvalidCsv with the kind of the file or the
+    missing columns.
     """
     try:
         encoding, others, head = as_utf8(pieces)
@@ -93,15 +93,15 @@ def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
 
 
 def read_whole(data: bytes) -> tuple[Header, bytes]:
-    """Return a file's header and its text, line by line as in the file. Raises InvalidCsv."""
+    """Return a file's header and its whole text in UTF-8. Raises InvalidCsv."""
     header, _, _ = begin([data])
     _, others, head = as_utf8([data])
     return header, b"".join([head, *others])
 
 
 def _only_adds(header: Header, lines: Sequence[str]) -> bool:
-    """Return whether the first rows have quantities to add and no stock. As an inventory, such a
-    file would make every card of the shop sold out.
+    """Return whether the first rows have quantities to add, but no stock. As an inventory, such a
+    file would mark every card of the shop as sold out.
     """
     names = [column_name(name) for name in header.names]
     if _ADDS not in names:
@@ -116,7 +116,9 @@ def _only_adds(header: Header, lines: Sequence[str]) -> bool:
 
 
 def _likeliest(lines: Sequence[str], encoding: str) -> Form:
-    """For a file without a header, return the form of the line that has most of our columns."""
+    """Return the format in which a line has the most of our columns, for a file without a valid
+    header.
+    """
     found = (
         Form(encoding, delimiter, at)
         for at, line in enumerate(lines[:MOST_BEFORE])
@@ -153,8 +155,8 @@ def _header(lines: Sequence[str], form: Form) -> Header:
 
 
 def accept_check(head: bytes) -> None:
-    """Check a file's first part. Raises InvalidCsv where it shows that there is no usable header,
-    or no text after it.
+    """Check the first part of a file. Raises InvalidCsv if it has no usable header, or no text
+    after the header.
     """
     header, rest, others = begin([head])
     if not rest.strip() and not b"".join(others).strip():

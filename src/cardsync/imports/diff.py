@@ -1,7 +1,7 @@
 """Compares an upload's identified rows with the stored cards, and finds the rows to write. Pure.
 
-Amounts are integer ten-thousandths. A run that starts again after a crash diffs against the rows
-that it already wrote, and so goes on where it stopped.
+Amounts are integer ten-thousandths. A run that restarts after a crash compares with the rows that
+it has already written, and so continues where it stopped.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from cardsync.agents.seller_state.exported import asks, importable
 from cardsync.imports.limits import SHORT_INVENTORY_MIN_ROWS
 from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
 
-# One stored card as `stored_cards` reads it. Its amounts and quantity are present only in
-# `values_hash`.
+# The columns of a stored card that `stored_cards` reads. Amounts except the price, and the
+# quantity, are only in `values_hash`.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
     "marketplace_id": pl.Int64,
@@ -35,9 +35,8 @@ _HASHED_ROWS = 25_000
 
 
 def identity_hash(frame: pl.DataFrame) -> pl.Series:
-    """Return 64 bits over every text of a row.
-
-    The hash saves reading the stored texts; a changed hash function only costs one rewrite.
+    """Return a 64-bit hash of all texts of each row. Comparing hashes saves reading the stored
+    texts. A change of the hash function would only rewrite all cards once.
     """
     texts = pl.concat_str(IDENTITY, separator=_SEPARATOR)
     # The texts are hashed part by part: all rows' texts at once would be another copy of the file.
@@ -56,10 +55,9 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def values_hash(frame: pl.DataFrame) -> pl.Series:
-    """Return 64 bits over amounts and quantity. Any single change of these values, or of the
-    price's source, changes the bits.
-
-    No row has the hash 0, which marks cards that an upload made gone.
+    """Return a 64-bit hash of the amounts and the quantity of each row. Any single change of these
+    values, or of the price's source, changes the hash. No row has the hash 0, which marks cards
+    that an upload removed from stock.
     """
     own = pl.col("price")
     # No price is negative, so the sign marks the source, and hashes of marketplace prices stay
@@ -69,19 +67,21 @@ def values_hash(frame: pl.DataFrame) -> pl.Series:
     # it would take longer than computing it.
     mixed = pl.repeat(1, frame.height, dtype=pl.UInt64, eager=True)
     for name in (*AMOUNTS, "quantity"):
-        # Multiplying by an odd number loses no bit, and folding carries high bits back to where the
-        # next product spreads them.
+        # The product with an odd number loses no bit. The XOR copies high bits to low positions,
+        # from where the next product spreads them.
         mixed = (mixed + frame[name].fill_null(-1).cast(pl.Int64).reinterpret(signed=False)) * _ODD
         mixed = mixed ^ (mixed // (1 << 32))
     return mixed.reinterpret(signed=True).replace(0, 1).alias("values_hash")
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Join each row to its stored card: `id` is null for a new card; stored columns end in `_old`."""
+    """Add the columns of its stored card to each row, with names ending in `_old`. `id` is null for
+    a new card.
+    """
     old = stored.drop("product_line").rename(
         lambda name: name if name in ("id", "marketplace_id") else f"{name}_old"
     )
-    # The join is by id alone: a join of the rows themselves would copy every column of them.
+    # Only the ids are joined, because a join of the whole rows would copy all their columns.
     beside = frame.select("marketplace_id").join(
         old,
         on="marketplace_id",
@@ -98,12 +98,12 @@ def absent_cards(
     stored: pl.DataFrame,
     product_line: str | None,
 ) -> pl.DataFrame:
-    """Return the active stored cards that the file does not mention, in the product line that the
-    upload names, otherwise in the lines of its rows.
+    """Return the active stored cards without a row in the file, in the upload's product line, or
+    without one, in the product lines of the rows.
 
-    A row that was left out still mentions its card. `gone` is true in the lines that have rows in
-    the file; no card is gone where the file has `unnamed` rows, because any of them may be that
-    card.
+    A rejected row counts as a row of its card. `gone` is true for cards of product lines with rows
+    in the file. It is false for all cards if the file has `unnamed` rows, because any of these may
+    be the card's row.
     """
     occurring = frame["product_line"].unique().to_list()
     lines = occurring if product_line is None else [product_line]
@@ -119,7 +119,9 @@ def absent_cards(
 
 
 def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
-    """Build the seller's notes about absent cards that the file cannot speak for."""
+    """Return a note for the seller about absent cards that remain in stock; None without such
+    cards.
+    """
     kept = absent.filter(~pl.col("gone"))
     if kept.is_empty():
         return None
@@ -133,8 +135,8 @@ def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
-    """Return the product lines of which more than half of at least 20 active cards are absent: such
-    a file is not believed until the seller confirms it.
+    """Return the product lines with at least 20 active cards, of which more than half are absent.
+    An upload with such lines needs the seller's confirmation.
     """
     if absent.is_empty():
         return []
@@ -150,13 +152,13 @@ _INSERT, _UPDATE, _RENAME, _RETARGET = range(4)
 
 
 def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
-    """Split `with_stored` rows, which also carry target_price and rule_id, by the kind of write
-    that they need.
+    """Divide the rows of `with_stored`, which also have target_price and rule_id, by the kind of
+    write that they need. A stored row is a rename if its texts or product changed, and an update if
+    only values changed.
 
-    `observed` marks rows whose prices or quantity moved; the old values go to history. `asked`
-    marks rows whose target is a price change with a pair of price and target that was not exported
-    before; with `hold` there are no such rows. Stored rows are renames when their texts or product
-    changed, and updates when only values did.
+    `observed` marks rows whose prices or quantity changed; their old values are added to the
+    history. `asked` marks rows whose target is a price change that was not exported before with the
+    same price and target; with `hold`, no row is marked.
     """
     known = pl.col("id").is_not_null()
     moved = pl.col("values_hash").ne_missing(pl.col("values_hash_old"))
@@ -180,7 +182,7 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     keys = rows.select("kind", "id", "marketplace_id").with_row_index("at")
 
     def at(kind: int, key: str) -> pl.Series:
-        # The rows are ordered by key: neighbouring index pages are touched together, and two
+        # The rows are sorted by key, so that adjacent index pages are written together, and two
         # writers cannot deadlock.
         return keys.filter(pl.col("kind") == kind).sort(key)["at"]
 
@@ -194,14 +196,14 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
 
 
 def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> pl.DataFrame:
-    """Return (listing_id, target_price) of every card that the export will hold once the run is
-    written, sorted by id.
+    """Return listing_id and target_price of every card in the export after this run, sorted by id.
 
-    `rows` carry their targets; stored cards that they do not mention stay as they are, and `absent`
-    ones are gone. The rule is that of `cards.exported.EXPORTED`, on frames.
+    `rows` have their new targets. Stored cards without a row are unchanged, except the `absent`
+    cards, which are no longer in stock. The condition is the same as `cards.exported.EXPORTED`, but
+    for data frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "my_store_priced", "target_price")
-    # The product line is null here if it is switched off.
+    # Stored cards of a disabled product line have a null product line.
     others = (
         stored.select("id", "gone", "product_line", *columns)
         .filter(~pl.col("gone") & pl.col("product_line").is_not_null())

@@ -1,9 +1,9 @@
-"""The stream of a seller's accepted inventory uploads, one per job, in order of acceptance:
-`platform/work/runner.py` runs it.
+"""Imports a seller's accepted inventory uploads in order of acceptance, one per job.
+`platform/work/runner.py` runs this stream of uploads.
 
-A job may run twice, late or never. It takes the price-mutation lease or stops, imports the oldest
-open upload if any, and queues the next nudge itself, so that one seller's many uploads do not delay
-other sellers.
+A job may run twice, late or never. It takes the seller's lease for price changes, or stops if
+another worker has it. It imports the oldest open upload, and queues a new job for the next upload,
+so that one seller's many uploads do not delay other sellers.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> 
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """End a cancelled import first: no worker resumes it."""
+    """End a cancelled import, so that no worker resumes it."""
     await cancel.end_left(session, seller_id, now)
 
 
 def _most_starts(upload: Upload) -> int:
-    """Return how many starts an upload may have. With a verdict it may be started more often: from
-    then on every start commits a part of the import, and the next continues from there. A machine
-    may be restarted often.
+    """Return the maximum number of starts of an upload. An upload with a verdict may start more
+    often, because each of these starts commits a part of the import, from which the next start
+    continues, even if the machine restarts often.
     """
     return runner.MAX_STARTS if upload.verdict is None else MAX_STARTS_JUDGED
 
@@ -69,9 +69,8 @@ async def _fail(
 
 
 async def _nothing_left(work: Work, seller_id: int) -> bool:
-    """Finish the end of an upload whose worker was killed after the last slab.
-
-    Return False while another worker has it, or its lease has not run out.
+    """Complete the end of an upload whose worker was killed after the last slab. Return False if
+    another worker has the lease, or the killed worker's lease has not expired.
     """
     async with work.database.tenant(seller_id) as session:
         state = await sync_state.locked(session, seller_id)

@@ -1,4 +1,4 @@
-"""The refusals of this district."""
+"""API errors of uploads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ObjectStorePipelineDisabled(Problem):
 
 
 class AlreadyUsed(Problem):
-    """This upload URL was used already; each is good for one upload."""
+    """This upload URL was used already; each URL accepts one upload."""
 
     status = 409
     code = "already_used"

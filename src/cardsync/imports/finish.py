@@ -1,5 +1,5 @@
-"""Ends an import as finished, failed or cancelled, in one transaction under the seller's row, which
-also ends the lease.
+"""Ends an import as finished, failed or cancelled, in one transaction that locks the seller's row
+and releases the lease.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ async def finish(
     reprice: bool,
     pictures: bool,
 ) -> None:
-    """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
-    lease together.
+    """Run the last transaction of the upload: mark absent cards as gone, store the report, the
+    pricing run and the export's fingerprint, and release the sync lock and the lease.
 
-    With `reprice`, a run over the stored cards follows, since rules have queries. With `pictures`,
-    the pictures of new cards are fetched.
+    With `reprice`, a pricing run over the stored cards follows, because rules contain queries. With
+    `pictures`, the pictures of new cards are fetched.
     """
     now = clock.now()
     seller_id, in_review = upload.seller_id, bool(verdict.review)
@@ -123,7 +123,9 @@ def _applied(
     in_review: bool,
     reprice: bool,
 ) -> Applied:
-    """Return the findings of the upload's pricing; a run after it leaves the agent's task."""
+    """Return the results of the upload's pricing. If a pricing run follows (`reprice`), that run
+    queues or withdraws the agent's task.
+    """
     changed = bool(outcome.report["changed"])
     return Applied(
         outcome.fingerprint,
@@ -141,10 +143,8 @@ def _applied(
 
 
 async def settle_and_release(work: Work, lease: Lease) -> None:
-    """Settle the export after a run that failed or was cancelled: store the export's fingerprint if
-    the run changed it, then release the lease.
-
-    Raises LeaseLost.
+    """Store the export's fingerprint if a failed or cancelled import changed the export, then
+    release the lease. Raises LeaseLost.
     """
     try:
         async with work.database.tenant(lease.seller_id) as session:
@@ -231,7 +231,7 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
 
 
 async def _keep_sets(session: AsyncSession, seller_id: int, sets: list[str]) -> None:
-    """Store the names of the sets in stock, for completing searches."""
+    """Store the names of the sets in stock, for the completion of searches."""
     await run(session, _SETS, {"seller": seller_id, "sets": sets})
 
 
@@ -243,7 +243,9 @@ _SETS = """
 
 
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
-    """Add unknown product lines to the account, if the operator allows that (ALLOW_UNKNOWN_LINES)."""
+    """Add unknown product lines to the account. They occur only with the operator's setting
+    ALLOW_UNKNOWN_LINES.
+    """
     account = await session.get_one(Account, seller_id, with_for_update=True)
     new = [line for line in lines if line not in account.disabled_lines]
     account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))
@@ -269,7 +271,7 @@ async def fail(
     code: str,
     message: str,
 ) -> None:
-    """Close an upload that cannot be imported to the end; slabs already committed stay."""
+    """Mark an upload as failed; its committed slabs remain."""
     now = clock.now()
     async with work.database.tenant(upload.seller_id) as session:
         own = await own_state(session, lease)

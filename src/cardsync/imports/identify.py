@@ -1,8 +1,8 @@
-"""Identifies each row of an upload: its card, its product and how that was matched.
+"""Identifies each row of an upload: its card, its product, and the kind of match.
 
-A known SKU decides first: always if it was matched, otherwise while its texts stay the same. The
-catalog decides next; without a match there, a provisional product is made from the row itself. New
-cards leave here without a product: `new_products` finds it while other cards are written.
+A stored card with the row's SKU keeps its product if it was matched, or if its texts are unchanged.
+All other stored cards are matched with the catalog; without a match, a provisional product is made
+from the row. New cards get no product here: `new_products` finds it while other cards are written.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ async def identify(
     if asked.height:
         found = await products.resolve(database, asked.drop("id", "product_id"))
         del asked
-        # The join is by number alone: a join of the rows themselves would copy every column of
-        # them.
+        # Only the row numbers are joined, because a join of the whole rows would copy all their
+        # columns.
         beside = rows.select("row").join(found, on="row", how="left", maintain_order="left")
         rows = rows.with_columns(
             product_id=pl.coalesce("product_id", beside["product_id"]),
@@ -69,8 +69,8 @@ def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 async def number_listings(database: Database, seller_id: int, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return marketplace_id: the listing's own id, or for a custom listing a negative number that
-    is minted when the listing is first seen.
+    """Add the column marketplace_id: the listing's own id, or, for a custom listing, a negative
+    number that is assigned when the listing is first uploaded.
     """
     frame = frame.with_columns(marketplace_id=pl.col("listing_id"))
     # The columns are selected first, because a filter copies every column of its frame.
@@ -78,7 +78,8 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
     if custom.is_empty():
         return frame
     async with database.tenant(seller_id) as session:
-        # One worker at a time mints numbers, even if another that lost its lease is still running.
+        # The lock allows only one worker at a time to assign numbers, even if a worker that lost
+        # its lease is still running.
         await sync_state.locked(session, seller_id)
         numbers = await _numbers_of(session, seller_id, custom.unique(maintain_order=True))
     minted = frame.select("listing_id", "title", "custom").join(
@@ -93,8 +94,8 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
 
 
 async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFrame) -> pl.DataFrame:
-    """Return (listing_id, title) → number. New numbers are stored at once, for a run that starts
-    again.
+    """Return the number of each listing_id and title. New numbers are committed at once, so that a
+    restarted import finds the same numbers.
     """
     await session.execute(
         text(queries_of(__package__)["number_custom_listings"]),
@@ -127,7 +128,7 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
 
 
 async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Mark cards as matched if a later catalog adopted their provisional product."""
+    """Prepare cards for another match if a later catalog adopted their provisional product."""
     waiting = (
         rows.select("match_old", "product_id_old")
         .filter(pl.col("match_old").is_in(["provisional", "ambiguous"]))
@@ -139,8 +140,7 @@ async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     adopted = await products.adopted(database, waiting["product_id_old"].to_list())
     if adopted.is_empty():
         return rows
-    # The values change only in rows that will be written; the stored values keep their names and so
-    # show as a difference.
+    # Without `identity_hash_old`, `diff.changes` writes the row, and `identify` matches it again.
     joined = rows.join(adopted, on="product_id_old", how="left", maintain_order="left")
     return joined.with_columns(
         identity_hash_old=pl.when(pl.col("adopted_id").is_null()).then("identity_hash_old")

@@ -1,12 +1,12 @@
-"""Imports one upload: it writes cards, history, targets and price changes in slabs under the
-seller's lease.
+"""Imports one upload: writes cards, history, targets and price changes in slabs under the seller's
+lease.
 
-parse → identify (SKU, else catalog) → price → judge (short inventory) → diff → write → finish. Only
-the database is remembered between runs, so a run that was killed is simply run again.
+The steps are: parse → identify (by SKU, else by catalog) → price → judge (short inventory) → diff →
+write → finish. All state between runs is in the database, so a killed import simply runs again.
 
-Reading and working overlap in three places, each an `at_once` or a task of `NewProducts`: stored
-cards are read while the file is parsed, the products of new cards are found while others are
-written, and the outcome is put together while PostgreSQL writes.
+Three steps run concurrently with others, by `at_once` or tasks of `NewProducts`: stored cards are
+read while the file is parsed, the products of new cards are found while other cards are written,
+and the outcome is computed while PostgreSQL writes.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         make_outcome = partial(outcome_of, parsed, rows, stored, absent, prices, verdict)
         written = write_slabs(work, writer, slabs, sold)
         outcome_task = put_together(make_outcome, new, work.store, writer, prices, run)
-        # The frames are large: from here on only the remaining work holds them.
+        # The frames are large. Without these references, they are freed when the tasks have used
+        # them.
         del parsed, stored, rows, changes, prices, make_outcome
         _, outcome = await at_once(written, outcome_task)
         reprice = run.asks_database and not verdict.review
@@ -107,8 +108,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
 
 
 async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataFrame]:
-    """Return the account, its rules at the moment when the upload was begun, and the seller's
-    decisions about single prices.
+    """Return the account, its rules when the import began, and the seller's decisions about
+    single prices.
     """
     async with work.database.tenant(upload.seller_id) as session:
         account = (
@@ -125,7 +126,7 @@ async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataF
 
 
 async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:
-    """Inflate and parse. Raises Problem when the file is missing or can't be read."""
+    """Decompress and parse the file. Raises Problem if the file is missing or can't be read."""
     try:
         with spans.part("read file"):
             data = await work.store.read(upload.storage_key)
@@ -153,8 +154,8 @@ async def read_known(
     account: Account,
     run: Run,
 ) -> tuple[pl.DataFrame, Past, pl.DataFrame | None]:
-    """Return the stored cards, the parts of their past that the run needs, and their market
-    evidence, if any. A run over the stored cards reads its own.
+    """Return the stored cards, the parts of their history that the pricing needs, and their market
+    evidence, if any. A pricing run over the stored cards reads its own evidence.
     """
     seller_id = account.seller_id
     stored = await read_stored(work, seller_id)
@@ -172,7 +173,9 @@ def absent_cards(
     stored: pl.DataFrame,
     upload: Upload,
 ) -> pl.DataFrame:
-    """Return the stored cards that have no row in the file; the report notes why some of them stay."""
+    """Return the stored cards without a row in the file. If some of them remain in stock, add a
+    note with the reason to the report.
+    """
     absent = diff.absent_cards(
         rows,
         parsed.rejected_ids,
@@ -186,8 +189,8 @@ def absent_cards(
 
 
 async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
-    """Give new cards their ids from one sequence, which makes them unique over all sellers, in one
-    round trip.
+    """Assign ids to new cards in one round trip. All sellers share the sequence of id blocks, so
+    that ids are unique over all sellers.
     """
     count = changes.insert_at.len()
     if not count:
@@ -219,7 +222,7 @@ async def write_slabs(
     slabs: deque[write.Slab],
     sold: on_sale.OnSale | None,
 ) -> None:
-    """Write which targets are a sale's price, and then the cards."""
+    """Write which targets are prices of a promotion, and then the cards."""
     if sold is not None:
         await on_sale.note(work.database, writer.lease, sold, work.settings.slab_rows)
     await write.write(writer, slabs)
@@ -233,8 +236,9 @@ async def put_together(
     prices: Prices,
     run: Run,
 ) -> Outcome:
-    """Put the outcome together, and then write the receipts; both at once would take much memory."""
-    # The writers wait for the first matches, and matching takes memory as well.
+    """Compute the outcome, and then write the receipts: concurrently, both would use much memory."""
+    # Matching also uses much memory, and the writers wait for the first matches, so it is awaited
+    # first.
     matches = await new.matches()
     outcome = await asyncio.to_thread(make_outcome)
     del make_outcome
@@ -243,8 +247,8 @@ async def put_together(
     if prices.receipts is None:
         return outcome
     taken = [prices.receipts]
-    # Nothing else holds them from here on, so that they need not be there twice while they are
-    # sorted.
+    # `taken` has the only reference to the receipts, so `keep` can free the unsorted receipts while
+    # it sorts them.
     del prices
     receipts = await keep(store, writer.seller_id, writer.run_id, taken, run)
     return replace(outcome, receipts=receipts)

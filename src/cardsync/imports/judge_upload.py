@@ -1,4 +1,4 @@
-"""Decides whether a whole upload is believable, by its rows, the stored cards and the targets. The
+"""Decides whether an upload is believable, from its rows, the stored cards and the targets. The
 verdict is stored before the first row is written.
 """
 
@@ -23,7 +23,7 @@ from cardsync.prices.models import PriceRun
 
 @dataclass(frozen=True)
 class Verdict:
-    """The decision about an upload, made before its first row was written."""
+    """The decision about an upload, which is made before its first row is written."""
 
     run_id: int
     short: list[str]
@@ -35,13 +35,15 @@ class Verdict:
 
     @property
     def gone(self) -> int:
-        """The cards that this upload makes gone: sold out, and absent where the file is believed."""
+        """Return the number of cards that this upload removes from stock: sold-out cards and, if
+        the upload is believable, absent cards.
+        """
         return self.sold_out + (self.absent if self.believable else 0)
 
     @property
     def review(self) -> list[str]:
-        """The reason why nothing is repriced until the seller confirms; empty when all is
-        believable.
+        """Return the reasons why no price changes until the seller confirms the upload; empty if
+        no review is needed.
         """
         short = [f"short_inventory:{line}" for line in self.short]
         return [
@@ -55,7 +57,7 @@ class Verdict:
 
     @property
     def settles_leaps(self) -> bool:
-        """Return whether the seller confirmed prices that leap."""
+        """Return whether the seller confirmed large price moves."""
         return self.confirmed and self.breaker
 
     @property
@@ -73,8 +75,8 @@ async def judge(
     stored: pl.DataFrame,
     priced: pl.DataFrame,
 ) -> Verdict:
-    """Decide once whether the upload is believed and store the decision: rows written by a first
-    attempt must not change it.
+    """Decide whether the upload is believable, and store the decision. A restarted import uses the
+    stored decision, because the rows that it has written would change a new decision.
     """
     kept = upload.verdict or {}
     review_mode = account.entitlements(upload.received_at).sync_mode != "full"

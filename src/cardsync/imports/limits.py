@@ -1,4 +1,4 @@
-"""The numbers that bound what this district takes and shows."""
+"""Limits of uploads."""
 
 from __future__ import annotations
 

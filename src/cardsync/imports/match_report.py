@@ -1,6 +1,6 @@
-"""The command `cardsync catalog match`: counts the rows of a pricing export that match the catalog,
-names the sets that no catalog knows, and writes a file of the other rows, each with its reason. It
-writes nothing else.
+"""The command `cardsync catalog match` counts the rows of a pricing export that match the catalog,
+lists the sets that are in no catalog, and can write a report of the unmatched rows with reasons. It
+does not change the database.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REASONS = {
     "language_unknown": "the set has this card, but not in this language",
     "printing_unknown": "the set has this card, but not in this printing",
 }
-# Number of unknown sets that are named where no report is written.
+# The number of unknown sets that are listed if no report is written.
 _SETS = 20
 _COLUMNS = ("line", "listing_id", "product_line", "set_name", "product_name", "number")
 
@@ -49,7 +49,7 @@ class Counts(NamedTuple):
     unmatched: int
 
     def sentence(self) -> str:
-        """Say it all in one line."""
+        """Return all numbers in one sentence."""
         return (
             f"{self.rows:,} rows in {self.file}: {self.matched:,} matched,"
             f" {self.ambiguous:,} ambiguous, {self.unmatched:,} unmatched"
@@ -104,7 +104,7 @@ async def examine(
 
 
 def _unknown_sets(found: pl.DataFrame) -> Iterator[str]:
-    """Yield a line for each set that no catalog knows, the one with most cards first."""
+    """Yield a line for each set that is in no catalog, the set with the most cards first."""
     sets = (
         found.filter(pl.col("reason") == "set_unknown")
         .group_by("product_line", "set_name")

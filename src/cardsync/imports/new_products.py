@@ -1,8 +1,8 @@
-"""Finds the products of new cards while the first of them are already being written.
+"""Finds the products of new cards while the first new cards are already being written.
 
-The catalog's part that fits is read once, as soon as the file is parsed. The rows are matched a few
-slabs at a time, in the order of writing. Thus neither the database nor the worker waits for the
-whole file, and memory holds the parts of only a few slabs.
+The catalog's part with the file's sets is read once, as soon as the file is parsed. The rows are
+matched a few slabs at a time, in the order of writing. So writing starts before all rows are
+matched, and memory holds the products of only a few slabs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from cardsync.stock.search.folding import search_columns
 T = TypeVar("T")
 
 SLABS_AT_ONCE = 4
-# The writers wait for the first slabs, so these are few.
+# Few slabs are matched first, because the writers wait for them.
 SLABS_AT_FIRST = 2
 
 
 class NewProducts:
-    """Use it with `async with`: tasks under way end with the block."""
+    """An async context manager that finds products in tasks; the end of its block cancels running
+    tasks.
+    """
 
     def __init__(
         self,
@@ -39,11 +41,12 @@ class NewProducts:
     ) -> None:
         self._database = database
         self._tasks: set[asyncio.Task[object]] = set()
-        # Only the slabs that wait for the products hold them.
+        # The task that was started last. Only the slabs that wait for a task's products keep a
+        # reference to the task.
         self._last: asyncio.Task[pl.DataFrame] | None = None
         self._matches: Counter[str] = Counter()
-        # Custom listings share their ids with each other and with cards, so new ones are not yet
-        # distinguishable here.
+        # All custom listings count as new here, because they share ids with each other and with
+        # cards, and have no marketplace_id yet.
         new = parsed["custom"] | ~parsed["listing_id"].is_in(stored["marketplace_id"].implode())
         sets = parsed.select("product_line", "set_name").filter(new)
         self._offered = self._begin(products.offered(database, sets)) if sets.height else None
@@ -62,7 +65,9 @@ class NewProducts:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def found_for(self, slabs: list[Slab]) -> list[Slab]:
-        """Begin to find the products of those slabs whose cards are new."""
+        """Start tasks that find the products of the slabs with new cards, and return all slabs with
+        their tasks, slabs with new cards first.
+        """
         made: list[Slab] = []
         new = deque(slab for slab in slabs if slab.is_new)
         while new:
@@ -75,7 +80,7 @@ class NewProducts:
         return made + [slab for slab in slabs if not slab.is_new]
 
     async def matches(self) -> dict[str, int]:
-        """Count the new cards that were matched, provisional or ambiguous."""
+        """Return the number of new cards by match: matched, provisional or ambiguous."""
         if self._last is not None:
             await self._last
         return self._matches
@@ -83,7 +88,7 @@ class NewProducts:
     def _begin(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        # The catalog is large, so no reference to it stays when the last part is done.
+        # The catalog is large, so finished tasks, which have a reference to it, are dropped.
         task.add_done_callback(self._tasks.discard)
         return task
 
@@ -110,8 +115,8 @@ def _printings(slabs: list[Slab]) -> products.Printings:
 
 
 def _with_words(printed: products.Printings, found: pl.DataFrame) -> pl.DataFrame:
-    """Compute the search text once per printing: it is the same for all its conditions, and this
-    halves the work.
+    """Add the search text. It is computed once per printing, because it is the same for all
+    conditions of a printing; this halves the work.
     """
     words = search_columns(printed.keyed.with_columns(product_name="listed_name"))
     return printed.spread(found.hstack(words)).drop("row")

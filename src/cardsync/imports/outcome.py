@@ -1,4 +1,4 @@
-"""Puts together the outcome for an import's last transaction: report, run and figures. Pure."""
+"""Computes the outcome that an import's last transaction stores: report, run and figures. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from cardsync.stock.cards import write
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run that its last transaction stores: the report, the fingerprint of the new
-    export, the lines that were seen, those that are new to the account, the sets in stock, and the
-    counts and values of the moves.
+    """The result of an import that its last transaction stores: the report, the fingerprint of the
+    new export, the file's product lines, the lines that are new to the account, the sets in stock,
+    and the counts and values of price moves.
     """
 
     report: dict[str, Any]
@@ -35,15 +35,15 @@ class Outcome:
     # The key of the run's receipts, and the cards whose prices a cap limits.
     receipts: str | None = None
     limited: pl.DataFrame | None = None
-    # The leaps that the seller confirmed, where the upload waited for that.
+    # The large price moves that the seller confirmed, if the upload needed review for them.
     confirmed: pl.DataFrame | None = None
-    # The priced cards, if targets were set, and which of them are a sale's.
+    # The priced cards with the promotion that set the target, if targets were set.
     sold: on_sale.OnSale | None = None
     reviews: RunFindings | None = None
 
 
 def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the notes on rows that were kept: conditions that can't be read, ids that a custom
+    """Return the notes on accepted rows: about unreadable conditions, and about ids that a custom
     listing shares with another card.
     """
     shared = pl.col("custom") & pl.col("listing_id").is_duplicated()
@@ -68,8 +68,8 @@ def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _new_printings(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a note for each printing that no table has, at the first of its `len` rows. A label
-    without a printing has the empty printing.
+    """Return a note for each unknown printing, with its first line and its number of rows (`len`).
+    A condition label without a printing has an empty printing.
     """
     new = rows.select("line", "printing").filter(~pl.col("printing").is_in(["", *PRINTINGS]))
     found = new.group_by("printing").agg(pl.col("line").min(), pl.len())
@@ -85,7 +85,7 @@ def _report_of(
     blocked: dict[str, int],
     verdict: Verdict,
 ) -> dict[str, object]:
-    """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
+    """Return the upload's report for GET /uploads/{id}, without the matches of new cards."""
     new = _new_printings(rows)
     notes = pl.concat([_notes_on(rows), new.drop("len")]).sort("line", maintain_order=True)
     matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
@@ -117,8 +117,8 @@ def _report_of(
 
 
 def _read_as(parsed: Parsed) -> dict[str, object]:
-    """Return the product lines by which the file was parsed, if the report lists only some rejected
-    rows; parsing the file again then yields the others.
+    """Return the product lines with which the file was parsed, if the report does not list all
+    rejected rows. Parsing the file again with these lines finds the other rejected rows.
     """
     if parsed.rejected_count == len(parsed.rejected):
         return {}
@@ -145,7 +145,7 @@ def outcome_of(
     prices: Prices,
     verdict: Verdict,
 ) -> Outcome:
-    """Return the outcome for the last transaction, without receipts and the new cards' matches."""
+    """Return the outcome, without the key of receipts and the matches of new cards."""
     exported = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
     return Outcome(
         _report_of(parsed, rows, prices.blocked, verdict),

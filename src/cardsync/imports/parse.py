@@ -1,10 +1,10 @@
-"""Parses an inventory upload into a typed frame and its faults, by the account's product lines.
-Pure.
+"""Parses an inventory upload into a typed frame and a list of faults, for the account's product
+lines. Pure.
 
-Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole
-columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and its
-row stays; any other bad cell leaves its row out. Where TCG Marketplace Price is blank, My Store
-Price is the price.
+Texts are unchanged. Prices become integer ten-thousandths, and quantities integers. Columns are
+converted as a whole; Python reads only texts of an unusual shape, each different text once. A row
+with a bad price is accepted with a note; a row with any other bad cell is rejected. If TCG
+Marketplace Price is blank, My Store Price is the price.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FRAME_COLUMNS = (
     "market", "direct_low", "low_with_shipping", "low", "price", "my_store_priced", "quantity", "custom",
 )  # fmt: skip
 MAX_LABEL_CHARS = 100
-# No file has this many rows.
+# More rows than any file has.
 _EVERY = 1 << 31
 
 
@@ -45,10 +45,9 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProductLines:
-    """`by_label` maps the case-folded label of every known line to its internal name.
-
-    `enabled` holds the account's lines, the default first; `disabled` those that the seller
-    switched off.
+    """The account's product lines. `by_label` maps the case-folded label of every known line to its
+    internal name. `enabled` has the account's lines, the default first; `disabled` has the lines
+    that the seller turned off.
     """
 
     by_label: Mapping[str, str]
@@ -57,8 +56,8 @@ class ProductLines:
     disabled: tuple[str, ...] = ()
 
     def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
-        """Return the internal name of a cell's product line, or the code of the reason why the cell
-        cannot be used.
+        """Return the internal name of a product line's label and None, or None or the name and the
+        code of the reason why the row is rejected.
         """
         label = label.strip()
         if not label:
@@ -85,13 +84,13 @@ class ProductLines:
 
 @dataclass
 class Parsed:
-    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that a
-    later row replaced.
+    """A parsed file. `rows` counts its data records: the rows of the frame, the rejected rows, and
+    the duplicates that a later row replaced.
     """
 
     frame: pl.DataFrame
     read_as: ProductLines
-    # The report lists at most this number of rejected rows.
+    # The maximum number of rejected rows in `rejected`.
     listed: int = limits.REJECTED_LISTED
     rows: int = 0
     rejected: list[Rejected] = field(default_factory=list)
@@ -101,28 +100,27 @@ class Parsed:
     noted_count: int = 0
     lines: list[str] = field(default_factory=list)
     new_lines: dict[str, str] = field(default_factory=dict)
-    # The file names these listings in rows that were left out: their cards are neither updated nor
-    # gone.
+    # The listing ids of rejected rows. Their cards are neither updated nor gone.
     rejected_ids: list[int] = field(default_factory=list)
-    # Rows that were left out and whose listing cannot be read.
+    # The number of rejected rows whose listing id cannot be read.
     unnamed: int = 0
 
     def note(self, code: str, message: str, line: int = 1) -> None:
-        """Add a note about the whole file, at the line of its header."""
+        """Add a note about the whole file. `line` is the line of the header."""
         self.noted_count += 1
         self.noted = [Rejected(line, None, code, message), *self.noted][: limits.REJECTED_LISTED]
 
 
 def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None) -> Parsed:
-    """Parse a file's bytes, which come in pieces. Raises InvalidCsv when there is no usable header
-    or no data row, and whatever the pieces raise; nothing else, whatever the bytes.
+    """Parse a file from pieces of its bytes. Raises InvalidCsv if the file has no usable header or
+    no data row, and the errors of the iterator `pieces`; no bytes raise any other error.
     """
     pieces = iter(pieces)
     try:
         header, blocks = csv_format.read(pieces, shapes=plain_of)
     except InvalidCsv:
-        # A fault of the body is reported before a fault of its text: a bomb is not reported as a
-        # file without a header.
+        # Reading all pieces raises an error of the body first, so that a gzip bomb is not reported
+        # as a file without a header.
         deque(pieces, maxlen=0)
         raise
     parsed = Parsed(pl.DataFrame(), lines)
@@ -143,9 +141,7 @@ def every_rejected(
     lines: ProductLines,
     product_line: str | None,
 ) -> Iterator[Rejected]:
-    """Yield all rows that `parse` rejects of the same bytes, in file order; memory holds the rows
-    of one piece at most.
-    """
+    """Yield all rows that `parse` rejects, in file order. Memory holds only the rows of one piece."""
     header, blocks = csv_format.read(pieces, shapes=plain_of, listed=_EVERY)
     labels = _Labels(lines, product_line)
     for block in blocks:
@@ -155,7 +151,7 @@ def every_rejected(
 
 
 class _Labels:
-    """The product line labels of one file. Each is resolved once."""
+    """The product line labels of one file; each different label is resolved once."""
 
     def __init__(self, lines: ProductLines, when_blank: str | None) -> None:
         self.lines = lines
@@ -164,7 +160,7 @@ class _Labels:
         self.new: dict[str, str] = {}
 
     def columns(self, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
-        """Return for each label the internal name, or the code of the reason for having none."""
+        """Return a column of internal names and a column of error codes for the labels."""
         unique = labels.unique().to_list()
         for label in unique:
             if label not in self.seen:
@@ -183,7 +179,7 @@ def _typed(
     labels: _Labels,
     parsed: Parsed,
 ) -> pl.DataFrame:
-    """Return a block's good rows; the other rows and the bad prices are reported in `parsed`."""
+    """Return the accepted rows of a block; report rejected rows and bad prices in `parsed`."""
     texts = block.frame
     texts = texts.with_columns(
         pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns
@@ -224,13 +220,13 @@ def _typed(
         parsed,
     )
     frame = frame.select(FRAME_COLUMNS)
-    # Most blocks have no row to leave out, and a filter copies everything.
+    # Most blocks have no rejected row; these are returned without a filter, which would copy them.
     return frame if good.all() else frame.filter(good)
 
 
 def _says_nothing(texts: pl.DataFrame, header: Header) -> pl.Series:
-    """Return which rows have only blank cells, as spreadsheets write them, and which rows repeat
-    the header, as in several joined files.
+    """Return which rows have only blank cells, which spreadsheets write, or repeat the header, as
+    in joined files.
     """
     cells = {name: pl.col(name).str.strip_chars(WHITE) for name in header.positions}
     return texts.select(
@@ -241,7 +237,7 @@ def _says_nothing(texts: pl.DataFrame, header: Header) -> pl.Series:
     ).to_series()
 
 
-# Each code's column, and the sentence about its cell.
+# The column and the message of each error code.
 _SAYS = {
     "bad_id": ("listing_id", "{column} is {text!r}, not a positive whole number"),
     "missing_name": ("product_name", "{column} is blank"),
@@ -316,21 +312,21 @@ def _report_noted(
 
 
 def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
-    """Return the last row of each listing. Custom listings share their id; their titles distinguish
-    them.
+    """Return the last row of each listing, and the number of replaced rows. Custom listings with
+    the same id are distinguished by their titles.
     """
     keys = pl.concat(
         frame.select("listing_id", pl.when("custom").then("title").alias("own_title"))
         for frame in frames
     )
-    # Few ids occur twice, and only for these are the titles compared, too.
+    # Titles are compared only for the few ids that occur more than once.
     keys = keys.with_row_index("at").filter(pl.col("listing_id").is_duplicated())
     replaced = keys.filter(~pl.struct("listing_id", "own_title").is_last_distinct())["at"]
     if replaced.is_empty():
         return _one(frames), 0
     start = 0
     for index, frame in enumerate(frames):
-        # The blocks are consumed one after the other, so that all rows are never in memory twice.
+        # Each block replaces its original in the list, so that all rows are never in memory twice.
         at = pl.int_range(start, start + frame.height, dtype=pl.UInt32)
         frames[index] = frame.filter(~at.is_in(replaced.implode()))
         start += frame.height
@@ -338,6 +334,5 @@ def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
 
 
 def _one(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    # The frame becomes one piece. Otherwise the next column that is added would copy all others
-    # beside the parsed ones.
+    # With one chunk per column, a later `with_columns` does not copy the other columns.
     return pl.concat(frames, rechunk=True)

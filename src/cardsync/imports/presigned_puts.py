@@ -1,6 +1,5 @@
-"""Takes an upload to a presigned address into the local store.
-
-Every other store takes such uploads itself.
+"""Receives uploads to presigned URLs of the local store. Other stores receive such uploads
+themselves.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from cardsync.platform.storage import LocalStore, ObjectExists, Store, spool_bod
 
 
 def local(store: Store) -> LocalStore:
-    """Return the local store. Raises NotFound where the object store takes uploads itself."""
+    """Return the local store. Raises NotFound if the object store receives uploads itself."""
     if not isinstance(store, LocalStore):
         raise errors.NotFound("uploads go directly to the object store")
     return store
 
 
 async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> None:
-    """Store the body; an address takes one upload. Raises AlreadyUsed, PayloadTooLarge."""
+    """Store the body under an unused key. Raises AlreadyUsed, PayloadTooLarge."""
     if await store.exists(key):
         raise AlreadyUsed
     with store.spool() as (path, file):

@@ -1,4 +1,4 @@
-"""Prices the rows of an import, and reports the run."""
+"""Prices the rows of an import, and collects the results of the pricing run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MOVES: Final = ("held", "up", "down", "up_value", "down_value")
 
 @dataclass(frozen=True)
 class Prices:
-    """The results of a run besides its targets. `held_back` is true if there are no targets,
-    because the upload needs review or a run over the stored cards follows. `moves` are the
-    summary's counts and values of rises and falls.
+    """The results of a pricing run, except its targets. `held_back` is true if the run sets no
+    targets, because the upload needs review, or a run over the stored cards follows. `moves` has
+    the counts and values of price rises and falls.
     """
 
     held_back: bool
@@ -32,11 +32,11 @@ class Prices:
     moves: dict[str, int]
     limited: pl.DataFrame
     receipts: pl.DataFrame | None
-    # The leaps that the seller confirmed, where the upload waited for that.
+    # The large price moves that the seller confirmed, if the upload needed review for them.
     confirmed: pl.DataFrame | None
-    # The cards that the run priced, and which of them have a sale's price.
+    # The priced cards, with the promotion that set the price.
     sold: on_sale.OnSale | None
-    # The prices that need review, and the cards of hold-outs.
+    # The prices that need review, and the cards of control groups.
     reviews: RunFindings | None
 
 
@@ -48,11 +48,11 @@ def price_rows(
     run: Run,
     observed_at: datetime,
 ) -> pl.DataFrame:
-    """Price the identified rows.
+    """Price the identified rows. `run.now` is when the import began, so that a restarted import
+    computes the same prices.
 
-    The run's moment is when the upload was begun, so that one that starts again prices the same.
-    Queries and market evidence are asked of the database: rules with either price the cards once
-    they are written (`pricing.runs.reprice`), and no rule prices them here.
+    If rules contain queries or market evidence that only the database can answer, no rule prices
+    the rows here: a pricing run over the stored cards follows (`pricing.runs.reprice`).
     """
     if run.asks_database:
         run = replace(run, rules=[], sales=[])
@@ -64,14 +64,14 @@ def price_rows(
     cards = cards.with_columns(**past.columns(rows, observed_at))
     cards = with_decided(cards, decided)
     if seen is not None:
-        # A new card has no evidence until its product is identified.
+        # A new card has no market evidence, because its product is not identified yet.
         found = rows.select("id").join(seen, on="id", how="left", maintain_order="left")
         cards = cards.hstack(found.drop("id"))
     return engine.price(cards, run.rules, run.seller, run.now, run.sales)
 
 
 def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool) -> Prices:
-    """Return the run's results other than targets; `logged` includes receipts."""
+    """Return the run's results, except targets; with receipts only if `logged`."""
     held_back = bool(run.asks_database or verdict.review)
     counted = engine.summary(priced)
     return Prices(
@@ -79,7 +79,7 @@ def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool)
         {} if run.asks_database else counted.blocked,
         {} if held_back else {name: getattr(counted, name) for name in MOVES},
         engine.limited(priced),
-        # Empty columns go at once: the rest stays in memory until it is written.
+        # Receipts remain in memory until they are written, so empty columns are dropped here.
         filled(priced) if logged and not held_back else None,
         breaker.leaps(priced) if verdict.settles_leaps else None,
         None if held_back else on_sale.on_sale(priced),
@@ -88,9 +88,8 @@ def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool)
 
 
 def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, held_back: bool) -> pl.DataFrame:
-    """Return the rows with their targets.
-
-    While targets are held back, a card keeps its target only if its price stayed too.
+    """Return the rows with their targets. If targets are held back, a card keeps its old target if
+    its price is unchanged, and otherwise has no target.
     """
     if held_back:
         kept = pl.when(pl.col("price").eq_missing(pl.col("price_old"))).then("target_price_old")
