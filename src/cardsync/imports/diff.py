@@ -199,8 +199,8 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     """Return listing_id and target_price of every card in the export after this run, sorted by id.
 
     `rows` have their new targets. Stored cards without a row are unchanged, except the `absent`
-    cards, which are no longer in stock. The condition is the same as `cards.exported.EXPORTED`, but
-    for data frames.
+    cards, which are no longer in stock. The condition is the same as `EXPORTED`
+    (agents/seller_state/exported.py), but for data frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "my_store_priced", "target_price")
     # Stored cards of a disabled product line have a null product line.

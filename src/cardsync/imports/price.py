@@ -51,8 +51,8 @@ def price_rows(
     """Price the identified rows. `run.now` is when the import began, so that a restarted import
     computes the same prices.
 
-    If rules contain queries or market evidence that only the database can answer, no rule prices
-    the rows here: a pricing run over the stored cards follows (`pricing.runs.reprice`).
+    If pricing needs the database (`run.asks_database`), no rule prices the rows here: a pricing run
+    over the stored cards follows (`prices/runs/reprice.py`).
     """
     if run.asks_database:
         run = replace(run, rules=[], sales=[])

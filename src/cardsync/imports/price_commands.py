@@ -1,6 +1,4 @@
-"""The commands `cardsync price …`: they price a file, explain a price, and write a set of rules to
-a file.
-"""
+"""The commands `cardsync price …`, which price a file, explain a price, and write rules to a file."""
 
 from __future__ import annotations
 
@@ -35,8 +33,8 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class PriceGroup(click.Group):
-    """A group in which `price FILE` means `price file FILE`: the short form is older than the
-    group.
+    """A group in which `price FILE` means `price file FILE`, because `price` was a single command
+    before.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,7 +45,7 @@ class PriceGroup(click.Group):
 
 @click.group(cls=PriceGroup)
 def price() -> None:
-    """Price a file without a server, see the reasons of a card's price, and save rules in a file.
+    """Price a file without a server, explain a card's price, or save rules in a file.
 
     `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.
     """
@@ -80,8 +78,8 @@ def _given(preset: str | None, rules: Path | None) -> RuleSet:
 
 
 def _check_out(out: Path, *read: Path | None) -> None:
-    """Refuse an output that cannot be written. Raises CommandError where `write_whole` would
-    replace one of the files that are read, or has no folder to write to.
+    """Raise CommandError if the output's folder does not exist, or the output is one of the files
+    that are read.
     """
     if not out.parent.is_dir():
         raise errors.CommandError(f"there is no folder {out.parent}")
@@ -106,8 +104,8 @@ def price_one_file(
     preset: str | None,
     rules: Path | None,
 ) -> Result:
-    """Run the whole flow on one pricing export, without a server; only rules with queries need a
-    database.
+    """Price a pricing export and write the price updates, without a server. Only rules with queries
+    need a database.
 
     Example: cardsync price file export.csv --out updates.csv --preset competitive
     """
@@ -249,8 +247,8 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, object]:
     help="A file instead of the terminal.",
 )
 def price_rules(preset: str | None, seller: int | None, out: Path | None) -> Result:
-    """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same JSON
-    as the API's.
+    """Write a preset, or a seller's rules, sales and settings, as a file for --rules, in the JSON
+    of the API.
 
     Example: cardsync price rules --preset competitive --out rules.json
     """

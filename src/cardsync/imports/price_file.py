@@ -1,8 +1,8 @@
-"""Prices one pricing export by a set of rules without a server, and writes the price file or
-explains one card.
+"""Prices a pricing export by a set of rules without a server, and writes the price file or explains
+the price of one card.
 
-It needs a database only where a rule or a sale has a query, because PostgreSQL alone answers the
-search language.
+A database is needed only if a rule or a promotion has a query, because only PostgreSQL evaluates
+the search language.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cardsync.prices.rules.file_queries import resolve, unanswerable
 from cardsync.web import bodies
 
 Ask = Callable[[Callable[[Database], Any]], Any]
-"""Runs what needs a database with one."""
+"""Calls a function with a database, and returns its result."""
 
 
 def read(path: Path) -> Parsed:
@@ -65,7 +65,7 @@ def rule_set(path: Path | None, preset: str) -> RuleSet:
 
 @dataclass(frozen=True)
 class Priced:
-    """A file, its rows as they were read, and what the run does to each row."""
+    """A parsed file, its rows, and the effect of the rules on each row."""
 
     parsed: Parsed
     rows: pl.DataFrame
@@ -78,15 +78,15 @@ def priced(
     ask: Ask,
     only: int | None = None,
 ) -> Priced:
-    """Return every row, or the rows of one id. Raises InvalidCsv, InvalidQuery."""
+    """Price all rows of a file, or only those with the id `only`. Raises InvalidCsv, InvalidQuery."""
     parsed = read(path)
     rows = parsed.frame.hstack(
         condition_columns(parsed.frame["condition_label"]).select(
             "condition", "printing", "language"
         ),
     )
-    # The prices count as seen when the file was written, so that a week-old export is priced as a
-    # week old; a time in the future counts as now.
+    # The prices in the file were observed when the file was written, so a week-old export has
+    # week-old prices. A time in the future counts as now.
     now = clock.now()
     observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), now)
     run = Run(given.rules, given.seller, now, given.sales)
@@ -105,19 +105,21 @@ def priced(
 
 @dataclass(frozen=True)
 class PricedFile:
-    """A file that was written: its figures, and its story line by line."""
+    """The results of writing a price file: its figures, and lines of text for the terminal."""
 
     figures: dict[str, Any]
     lines: list[str]
 
 
 def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> PricedFile:
-    """Write `out`; the original columns of changed rows stay as they were."""
+    """Price a file and write its changed rows to `out`. Except the price, their columns are
+    unchanged.
+    """
     done = priced(path, given, ask)
     parsed = done.parsed
     rows = done.rows.with_columns(target_price=done.effect.cards["target"])
     changed = rows.filter(asks())
-    # The marketplace would refuse the whole file if it had one id twice.
+    # The marketplace would reject the whole file if an id occurred twice.
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
     changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
@@ -175,21 +177,21 @@ def _story(done: Priced, changed: pl.DataFrame, figures: dict[str, Any]) -> Iter
 
 
 def write_whole(out: Path, data: bytes) -> None:
-    """Write a file that appears whole, in place of an earlier one. A path that is no file (a
-    terminal, a pipe) is written to directly.
+    """Write a file, or replace it, in one step, so that no reader sees a part of it. Write directly
+    to a path that is not a regular file, such as a terminal or pipe.
     """
     if out.exists() and not out.is_file():
         out.write_bytes(data)
         return
-    out = out.resolve()  # a link stays one
+    out = out.resolve()  # A symbolic link is not replaced.
     draft = out.with_name(f".{out.name}.part")
     draft.write_bytes(data)
     draft.replace(out)
 
 
 def left_out(run: Run) -> Iterator[str]:
-    """Name the rules and sales that take no part in this run, and their conditions that a file
-    cannot answer.
+    """Yield a line for each rule or promotion that this run does not use, and for each condition
+    that needs data which a file does not have.
     """
     for rule in run.rules:
         if rule not in run.live and rule not in run.guards:
@@ -216,9 +218,8 @@ def explain_in_file(
     given: RuleSet,
     ask: Ask,
 ) -> dict[str, object]:
-    """Return the same fields for a row as `GET /api/v1/pricing/explain/{marketplace_id}`.
-
-    Raises CommandError.
+    """Return the explanation of a row's price, with the fields of `GET
+    /api/v1/pricing/explain/{marketplace_id}`. Raises CommandError.
     """
     done = priced(path, given, ask, marketplace_id)
     if not done.rows.height:
@@ -226,7 +227,7 @@ def explain_in_file(
     run = done.effect.run
     row = done.effect.cards.row(-1, named=True)
     card = done.rows.row(-1, named=True)
-    # Without queries every live rule selects every card.
+    # Without queries, every live rule selects every card, and `candidates` is None.
     losing = row["candidates"]
     selecting = [
         rule
@@ -263,8 +264,8 @@ def explain_in_file(
 
 
 def price_updates_csv(rows: pl.DataFrame) -> bytes:
-    """Return the marketplace's import file of parsed rows with a `target_price`, in the order of
-    the rows.
+    """Return the CSV that the marketplace imports, from parsed rows with a `target_price`, in their
+    order.
     """
     cells = {
         **{field: pl.col(field) for field in COLUMNS},
@@ -281,7 +282,9 @@ def price_updates_csv(rows: pl.DataFrame) -> bytes:
 
 
 def _in_dollars(column: str) -> pl.Expr:
-    """Write ten-thousandths as dollars with four decimals; no price is blank."""
+    """Return an expression that formats ten-thousandths as dollars with four decimals; null is
+    blank.
+    """
     units = pl.col(column)
     fraction = (units % 10_000).cast(pl.String).str.zfill(4)
     return ((units // 10_000).cast(pl.String) + "." + fraction).fill_null("")

@@ -1,9 +1,9 @@
-"""Writes the rejected rows of an upload as a CSV for people to correct, and the whole file with the
-corrected rows in their place. Pure.
+"""Writes the rejected rows of an upload as a CSV that a person corrects, and the whole file with
+the corrected rows instead of the rejected ones. Pure.
 
-The rows keep the file's own columns; `Line` is the number of the row's line, and `Reason` explains
-the rejection. A rejected row that is not in the corrected file stays as it was, so that its card is
-kept.
+The CSV has the file's own columns, the column `Line` with the row's line number, and the column
+`Reason`. A rejected row without a corrected row is unchanged in the whole file, so that its card
+remains in stock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE, REASON = "Line", "Reason"
 
 
 class _Lines:
-    """The lines of a file by their numbers, which start at 1; reading only goes forwards."""
+    """Finds lines of a file by their numbers, which start at 1 and may only increase."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -44,7 +44,7 @@ class _Lines:
         return self._at
 
     def near(self) -> Iterator[bytes]:
-        """Yield the current line and the following ones, MAX_RECORD_LINES in total at most."""
+        """Yield the current line and the lines after it, in total at most MAX_RECORD_LINES."""
         at = self._at
         for _ in range(MAX_RECORD_LINES):
             end = self._data.find(b"\n", at)
@@ -55,7 +55,9 @@ class _Lines:
 
 
 def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
-    """Yield the rejected rows of a file, inflated, in the order of its lines."""
+    """Yield the CSV of a file's rejected rows in parts, in the order of the file's lines. `data` is
+    not compressed.
+    """
     header, data = read_whole(data)
     lines = _Lines(data)
     width = len(header.names)
@@ -67,7 +69,7 @@ def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
         cells, _ = _record(lines, header)
         whole = [*cells[:width], *[""] * (width - len(cells))]
         reasons = "; ".join(row.message for row in said)
-        # Surplus cells are put after the reason, where they cannot be taken for others.
+        # Surplus cells are after the reason, so that they are in no named column.
         part.append([*whole, line, reasons, *cells[width:]])
         if len(part) == PART:
             yield encoded(part)
@@ -77,8 +79,8 @@ def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
 
 
 def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
-    """Return the file with the mended rows in place of the rejected ones. Raises InvalidCsv if the
-    mended file has other columns, or rows that are no rejected ones.
+    """Return the file with the corrected rows instead of the rejected rows. Raises InvalidCsv if
+    the corrected file lacks columns, or has a row whose line was not rejected.
     """
     header, data = read_whole(data)
     rows = _mended_rows(mended, header)
@@ -104,7 +106,9 @@ def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
 
 
 class _Mended(NamedTuple):
-    """A row of the mended file: its number there, the line that it names, and its cells."""
+    """A row of the corrected file: its own line number, its cell in the column `Line`, and its
+    other cells.
+    """
 
     number: int
     given: str
@@ -112,7 +116,7 @@ class _Mended(NamedTuple):
 
 
 def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
-    """Return the rows by the lines that they name; 0 is no line."""
+    """Return the corrected rows by their numbers in the column `Line`; 0 if it is not a number."""
     try:
         table = read_table(mended, lambda cells: LINE in cells)
     except NotATable as e:
@@ -122,7 +126,7 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
         raise InvalidCsv(
             f"line 1 of the corrected file lacks the columns {', '.join(missing)[:200]}"
         )
-    # Columns may have the same name; the first ones of a name match the first of the file.
+    # Several columns may have the same name; these are matched in their order.
     left = list(enumerate(names))
     places = []
     for name in header.names:
@@ -151,7 +155,7 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
 
 
 def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
-    """Return the cells and the number of lines of the record that begins at the current line."""
+    """Return the cells of the record that begins at the current line, and its number of lines."""
     width = len(header.names)
     delimiter = header.form.delimiter
     near = (text_of_line(part) + "\n" for part in lines.near())

@@ -1,8 +1,9 @@
-"""Matches a seller's cards again after a catalog was loaded: a card whose provisional product the
-catalog took over is matched. A stream of `platform/work/runner.py`, whose mark the load sets.
+"""Marks a seller's cards as matched after a catalog was loaded, if the catalog adopted their
+provisional products. `platform/work/runner.py` runs this stream of work; loading a catalog marks
+its sellers as due.
 
-Each slab is its own transaction and finds the cards that are left, so a killed worker's successor
-continues there.
+Each slab is a transaction that finds the next cards to update, so the work of a killed worker
+continues with the next slab.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ async def _rematch(work: Work, hold: WorkDue, due: WorkDue) -> None:
             if matched:
                 summary = f"{counted(matched, 'card', 'cards')} matched by a catalog"
                 note_by(session, seller_id, ACTOR, ACTION, summary, now)
-                # Figures by product are out of date.
+                # Figures by product are outdated now.
                 await mark(session, seller_id, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
                 await ask_for_pictures(session, seller_id)
             if matched < slab:

@@ -1,7 +1,8 @@
-"""Settles an upload or a pricing run that needs review, by the seller's answer.
+"""Confirms or discards an upload or a pricing run that needs review.
 
-An upload that waits has a run of its own, and a run that waits may follow a done upload: the route
-of either settles both. A second caller, by either route, finds that no review waits any more.
+An upload that needs review has its own run, and a run that needs review may follow a finished
+upload. The routes of uploads and runs both settle the upload with its run; a second caller of
+either route gets NotAwaitingReview.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ async def settle_upload(
     word: Word,
     now: datetime,
 ) -> Upload:
-    """Settle the upload, or the run that followed it. Raises NotFound, NotAwaitingReview."""
+    """Confirm or discard the upload, or the run that followed it. Raises NotFound,
+    NotAwaitingReview.
+    """
     caller.must_be_owner()
     upload = await upload_of(session, caller.seller_id, upload_id)
     if upload.state == "done":
@@ -54,8 +57,8 @@ async def settle_upload(
 
 
 async def settle_run(writer: Writer, run_id: int, word: Word) -> PriceRun:
-    """Settle a run; a key or a token confirms only prices within the loss limits. Raises what
-    `_settle_run` raises, NeedsReview and RefusedByGrant.
+    """Confirm or discard a run. An API key or token can confirm only prices within the loss limits.
+    Raises the errors of `_settle_run`, NeedsReview and RefusedByGrant.
     """
     do = partial(_settle_run, writer.session, writer.caller, run_id, word, writer.now)
     if word == "discarded":
@@ -72,7 +75,7 @@ async def _settle_run(
     word: Word,
     now: datetime,
 ) -> PriceRun:
-    """Settle the run, or the upload that it belongs to. Raises NotFound, NotAwaitingReview."""
+    """Confirm or discard the run, or the upload of the run. Raises NotFound, NotAwaitingReview."""
     caller.must_be_owner()
     run = await run_reads.run_of(session, caller, run_id)
     if run.upload_id is None:
@@ -88,7 +91,7 @@ async def _confirm(
     upload_id: int,
     now: datetime,
 ) -> Upload:
-    """Accept the surprising upload: it runs again and holds no target back."""
+    """Confirm an upload: it is imported again and sets all targets."""
     await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
@@ -98,7 +101,7 @@ async def _confirm(
     upload.begun_at = None
     upload.attempts = 0
     upload.failures = 0
-    # review_upload_id stays until the run ends: the export holds back until then.
+    # `review_upload_id` remains set until the run ends, so that the export does not change before.
     state.uploads_open += 1
     await _set_run(session, upload, "running", None)
     note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
@@ -108,7 +111,7 @@ async def _confirm(
 
 
 async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
-    """Keep the row updates, and tombstone and reprice no card."""
+    """Discard an upload: its row updates remain, but no card is marked as gone or repriced."""
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
     upload.state = "discarded"

@@ -1,5 +1,5 @@
-"""HTTP routes of inventory uploads: the presigned flow, both forms of POST /sync, the report and
-the seller's answer to a review.
+"""HTTP routes of inventory uploads: presigned uploads, both forms of POST /sync, reports, corrected
+rows, and reviews.
 """
 
 from __future__ import annotations
@@ -79,9 +79,8 @@ async def request_upload(
     settings: Settings,
     data: UploadRequest | None = None,
 ) -> UploadSlot:
-    """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes.
-
-    A POST /sync that names its key takes the product line that is named here.
+    """Create a URL that accepts one PUT of the CSV, plain or gzip, for ten minutes. A POST /sync
+    with the key then uses the product line of this request.
     """
     line = data.product_line if data else None
     slot = await accept_inventory.new_slot(session, caller, store, settings, line, clock.now())
@@ -91,7 +90,9 @@ async def request_upload(
 
 @dataclass
 class _InventoryBody(Operation):
-    """Describe the forms of POST /sync: it reads its body itself, so the framework cannot see them."""
+    """Describes the forms of the body of POST /sync, which reads its body itself, so that the
+    framework does not know them.
+    """
 
     def __post_init__(self) -> None:
         said = {
@@ -179,8 +180,8 @@ async def upload_inventory(
         str | None, HeaderParameter(name="X-Sync-Cycle-Id", required=False)
     ] = None,
 ) -> Accepted:
-    """Upload inventory: the CSV itself (gzip or plain), or as JSON the key of an object that was
-    PUT before. The CSV itself is for old agents; the answer then says so.
+    """Upload inventory: as JSON, the key of an object that was PUT before; or the CSV itself (gzip
+    or plain), which is deprecated and only for old agents.
     """
     content_type = media_type(request.headers)
     now = clock.now()
@@ -193,7 +194,7 @@ async def upload_inventory(
         if caller.account.object_store_pipeline_enabled:
             retired.used(request.scope, retired.CSV_IN_BODY)
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
-        # A client without a value may send an empty header.
+        # A client without a product line may send an empty header.
         arrived = accept_inventory.arrival(
             caller, x_product_line or None, cycle, x_exported_at, now
         )
@@ -245,7 +246,7 @@ async def list_uploads(
         limits.UPLOADS_PER_PAGE
     ),
 ) -> UploadList:
-    """Uploads of inventory and orders, newest first, with what became of them."""
+    """Uploads of inventory and orders, newest first, with their results."""
     found = await correct_rows.page_of_uploads(session, caller, Paging(page, per_page))
     return UploadList(await listed_reports(session, found.rows), *found.numbers)
 
@@ -261,7 +262,7 @@ async def rejected_rows(
     caller: Caller,
     heavy: HeavyWork,
 ) -> Response[bytes]:
-    """All rejected rows with the file's own columns, each with its line and reason: mend them and
+    """All rejected rows with the file's own columns, their lines and reasons. Correct the rows and
     send them to POST /uploads/{upload_id}/mend.
     """
     parts = await correct_rows.rejected(heavy, caller, upload_id)
@@ -303,7 +304,7 @@ async def mend_upload(
     settings: Settings,
     heavy: HeavyWork,
 ) -> Accepted:
-    """Send the upload's file again, with the mended rows instead of the rejected ones."""
+    """Upload the file again, with the corrected rows instead of the rejected ones."""
     mended = await request.body()
     new_id = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
     return Accepted("accepted", new_id)
@@ -321,7 +322,7 @@ async def confirm_upload(
     caller: Caller,
     session: AsyncSession,
 ) -> InventoryReport | UploadReport:
-    """Confirm the surprising upload: the server tombstones absent cards and reprices."""
+    """Confirm an upload that needs review: absent cards are out of stock, and prices change."""
     now = clock.now()
     upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", now)
     return await report_on(session, caller, upload, now)
@@ -339,8 +340,8 @@ async def discard_upload(
     caller: Caller,
     session: AsyncSession,
 ) -> InventoryReport | UploadReport:
-    """Reject the surprising upload: the row updates stay, and the server tombstones and reprices
-    nothing.
+    """Discard an upload that needs review: the row updates remain, but absent cards remain in
+    stock, and no price changes.
     """
     now = clock.now()
     upload = await reviews.settle_upload(session, caller, upload_id, "discarded", now)
@@ -350,7 +351,7 @@ async def discard_upload(
 @put(
     "/objects/{key:path}",
     status_code=200,
-    # The answer is text, because JSON would send `null` for an empty answer.
+    # The response is text, because JSON would send `null` as an empty response.
     media_type=MediaType.TEXT,
     operation_class=_ObjectBody,
     tags=["objects"],
@@ -373,7 +374,7 @@ async def put_object(
     expires: str = "",
     signature: str = "",
 ) -> None:
-    """Take the embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
+    """Receive a presigned PUT to the embedded object store. The URL authorizes one upload."""
     store = presigned_puts.local(state.store)
     key = key.removeprefix("/")
     try:

@@ -15,7 +15,7 @@ from cardsync.platform.work.models import State, Upload
 class UploadSlot(msgspec.Struct):
     upload_url: str
     key: str
-    """The key that POST /api/v1/sync takes after the PUT, as syncs/u<seller>/<uuid>.csv"""
+    """The key for POST /api/v1/sync after the PUT, as syncs/u<seller>/<uuid>.csv"""
     expires_at: str
 
 
@@ -26,8 +26,8 @@ class Accepted(msgspec.Struct):
 
 
 class Rejected(msgspec.Struct):
-    """A rejected part of an upload. For inventory, `line` is the line of the file; for order data,
-    the row of the array. Both count from 1.
+    """A rejected row of an upload. For inventory, `line` is the number of the file's line; for
+    order data, `row` is the number in the array. Both start at 1.
     """
 
     column: str | None
@@ -43,13 +43,13 @@ class Failure(msgspec.Struct):
 
 
 class QueueBody(msgspec.Struct):
-    """`ahead` counts the account's uploads before this one, and the other accounts that wait for a
-    turn; each does one upload a turn. `oldest_seconds` is how long the longest of all that wait has
-    waited.
+    """`ahead` is the number of the account's earlier uploads plus the number of other accounts with
+    waiting uploads; accounts take turns of one upload. `oldest_seconds` is the longest wait of all
+    uploads.
     """
 
     ahead: int
-    """The account's uploads before this one, and the other accounts that wait for a turn"""
+    """The account's earlier uploads, plus the other accounts with waiting uploads"""
     oldest_seconds: int
 
 
@@ -76,39 +76,39 @@ class UploadReport(msgspec.Struct, kw_only=True):
 
 
 class InventoryReport(UploadReport, kw_only=True):
-    """`blocked` counts why cards got no price. Without a catalog (`catalog_loaded`) no card is
-    matched to a product; prices need none. `cycle_cancelled`: the seller cancelled the sync that
-    brought it.
+    """`blocked` counts the cards without a target by reason. `catalog_loaded`: without a catalog,
+    no card is matched to a product, but all can be priced. `cycle_cancelled`: the seller cancelled
+    the sync of the upload.
     """
 
     catalog_loaded: bool | msgspec.UnsetType = msgspec.UNSET
-    """There is a catalog to match cards with"""
+    """A catalog is loaded to match cards with"""
     matched: int
     provisional: int
-    """Cards that the catalog lacks"""
+    """Cards without a product in the catalog"""
     ambiguous: int
-    """Cards that several products fit"""
+    """Cards that match several products"""
     new_printing: int
-    """Cards with a printing that no table knows, kept as its text"""
+    """Cards with an unknown printing, which is stored as text"""
     priced: int
     changed: int
     """Cards whose price or quantity changed"""
     gone: int
     """Cards that are sold out or no longer in the file"""
     noted_count: int
-    """How much was odd"""
+    """The number of notes"""
     noted: list[Rejected]
-    """The oddities of rows that were applied"""
+    """Notes on applied rows or the whole file"""
     blocked: dict[str, int]
     review: list[str]
     cycle_cancelled: bool | msgspec.UnsetType = msgspec.UNSET
-    """The seller cancelled the sync that brought it"""
+    """The seller cancelled the sync of the upload"""
     new: int
-    """Cards that were not known before"""
+    """New cards"""
 
 
 class ListedUpload(msgspec.Struct):
-    """The report in short; GET /uploads/{id} has it in full."""
+    """A short report; GET /uploads/{id} has the full report."""
 
     id: int
     stream: str

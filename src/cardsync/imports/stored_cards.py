@@ -1,5 +1,5 @@
-"""Reads the stored cards of a seller as an import compares its rows with them: in integers, prices
-in ten-thousandths.
+"""Reads the stored cards of a seller as integers, with prices in ten-thousandths, for an import to
+compare with its rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from cardsync.platform.work.jobs import Work
 
 
 class _Packed(NamedTuple):
-    """The values of one integer: a place in a list, the first letter of a text, two bits."""
+    """The values packed into one integer: a position in a list, the first letter of a text, and two
+    bits.
+    """
 
     place: pl.Expr
     letter: pl.Expr
@@ -25,9 +27,8 @@ class _Packed(NamedTuple):
 
 
 def _packed(*, place: str, letter: str, bits: tuple[str, str]) -> str:
-    """Return four expressions of SQL as one integer.
-
-    A read of 120,000 cards costs 1.1 to 1.7 x without it; bench/fences.py measures it.
+    """Return an SQL expression that packs four values into one integer. Without packing, reading
+    120,000 cards takes 1.1 to 1.7 times as long; bench/fences.py measures it.
     """
     one, other = bits
     return (
@@ -36,7 +37,9 @@ def _packed(*, place: str, letter: str, bits: tuple[str, str]) -> str:
 
 
 def _unpacked(column: str) -> _Packed:
-    """Unpack the four values; a missing place is 0, and the letter is a character code."""
+    """Return expressions for the four values. A missing position is 0, and the letter is a
+    character code.
+    """
     value = pl.col(column)
     return _Packed(value // 512, value // 4 % 128, (value // 2 % 2 == 1, value % 2 == 1))
 
@@ -64,8 +67,8 @@ _MATCHES: Final = {ord(name[0]): name for name in ("matched", "provisional", "am
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
-    """Return `diff.STORED` of every card of the seller that inventory files contain; a product line
-    that the account no longer has is null.
+    """Return the columns `diff.STORED` of all the seller's cards except contributions. A product
+    line that the account no longer has is null.
     """
     columns = {name: sql.format(seller_id=int(seller_id)) for name, sql in _STORED_SQL.items()}
     source = f"card WHERE seller_id = {int(seller_id)} AND contribution IS NULL"

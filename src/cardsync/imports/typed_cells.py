@@ -1,5 +1,5 @@
-"""Types the cells of an inventory file, a column at a time: ids, quantities, prices in
-ten-thousandths, and search codes. Pure.
+"""Converts the cells of an inventory file, a column at a time: ids, quantities, prices in
+ten-thousandths, and the reasons of rejections. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.platform.table_text import typed_number, typed_whole
 PRICES = ("market", "direct_low", "low_with_shipping", "low", "price", "my_store_price")
 MAX_ID = 2**63 - 1
 MAX_QUANTITY = 2**31 - 1
-# An index finds the sets, and an index does not take texts of every length.
+# An index contains the names of sets, and the size of its entries is limited.
 MAX_SET_NAME_CHARS = 500
 # The column-wise conversion reads cells of these shapes exactly; all others are read one by one.
 # (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not
@@ -25,19 +25,18 @@ PLAIN = {
     "quantity": r"[0-9]{0,9}",
     **dict.fromkeys(PRICES, r"(?:[0-9]{1,8}(?:\.[0-9]{1,4})?|[0-9]{1,7}\.[0-9]{5})?"),
 }
-# Where the comma is the sign before decimals, a point may group thousands.
+# If the decimal sign is a comma, a point may group thousands, so only digits are plain.
 _WHOLE_PRICE = r"[0-9]{0,8}"
 
 
 def plain_of(decimal: str) -> dict[str, str]:
-    """Return the plain shapes of cells by the sign before decimals."""
+    """Return the plain shapes of cells for a decimal sign."""
     return PLAIN if decimal == "." else PLAIN | dict.fromkeys(PRICES, _WHOLE_PRICE)
 
 
 def read_price(text: str, decimal: str = ".") -> int | None:
-    """Return ten-thousandths, or None where there is no price: blank, zero or negative.
-
-    Raises ValueError for a text that is no amount.
+    """Return a price in ten-thousandths; None for a blank text, zero or a negative amount. Raises
+    ValueError for a text that is not an amount.
     """
     if not text.strip():
         return None
@@ -46,7 +45,7 @@ def read_price(text: str, decimal: str = ".") -> int | None:
 
 
 def read_quantity(text: str, decimal: str = ".") -> int:
-    """Return a quantity; a blank one is 0. Raises ValueError."""
+    """Return a quantity; a blank text is 0. Raises ValueError."""
     return _whole(text, decimal, MAX_QUANTITY) if text.strip() else 0
 
 
@@ -83,8 +82,8 @@ def numbers_of(
     *,
     shaped: bool,
 ) -> tuple[list[pl.Series], dict[str, pl.Series]]:
-    """Return the numeric columns, and for each column with unreadable cells, which cells these are.
-    If all cells are known to be plain, no column has unreadable cells.
+    """Return the numeric columns, and for each column with unreadable cells, a mask of these cells.
+    With `shaped`, all cells are plain, and none is unreadable.
     """
     fields = ("listing_id", "quantity", *prices)
     readers: dict[str, Callable[..., int | None]] = {
@@ -121,14 +120,14 @@ def numbers_of(
 def _odd(
     texts: pl.DataFrame, fields: Iterable[str], shapes: Mapping[str, str]
 ) -> dict[str, pl.Series]:
-    """Return, for each field that has cells that are not plain, which cells these are."""
+    """Return a mask of the cells that are not plain, for each field that has such cells."""
     plain = texts.select(pl.col(name).str.contains(f"^(?:{shapes[name]})$") for name in fields)
     return {flags.name: ~flags for flags in plain if not flags.all()}
 
 
 def _units(amounts: pl.DataFrame) -> pl.DataFrame:
-    """Convert plain amounts to ten-thousandths: they are exact in hundred-thousandths, then the
-    fifth decimal rounds half-up.
+    """Convert plain amounts exactly to hundred-thousandths, and round these half-up to
+    ten-thousandths.
     """
     # The steps are separate, because an expression that names a column twice reads it twice.
     fine = amounts.select(
@@ -144,8 +143,8 @@ def _one_by_one(
     values: pl.Series,
     read: Callable[[str], int | None],
 ) -> tuple[pl.Series, pl.Series]:
-    """Read cells of another shape in Python, each text once, and return which cells could not be
-    read.
+    """Return the column with the `odd` cells read in Python, each different text once, and a mask
+    of the unreadable cells.
     """
     numbers: dict[str, int | None] = {}
     bad: list[str] = []
@@ -165,7 +164,7 @@ def _one_by_one(
 
 
 def codes_of(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series) -> pl.Series:
-    """Return the reason why each row is left out: the first one, or null for a good row."""
+    """Return the code of the first reason to reject each row; null for an accepted row."""
     nothing = pl.repeat(False, texts.height, eager=True)
     return texts.select(
         pl.when(bad.get("listing_id", nothing)).then(pl.lit("bad_id"))

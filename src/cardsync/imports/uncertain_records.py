@@ -1,5 +1,5 @@
-"""Reads the records of an inventory file that are no plain lines: with quotes, ends of lines in
-cells, or a number of cells that is not the header's. Pure.
+"""Reads the records of an inventory file that are not certain lines (see `csv_format.py`): records
+with stray quotes, line ends in cells, or another number of cells than the header. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.platform.table_text import (
     with_stray_quotes,
 )
 
-# No real line comes near this length: a longer one is a cell that swallowed others, or no CSV.
+# Real lines are much shorter. A longer line has a cell that swallowed other cells, or is not CSV.
 MAX_LINE_BYTES = 64 * 1024
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
@@ -39,9 +39,8 @@ class Fault(NamedTuple):
 
 
 class Uncertain:
-    """Read the lines between certain lines.
-
-    `used` counts the settled lines; a record that may go on is left for later.
+    """Reads the lines between certain lines. `used` is the number of lines that were read; a record
+    that may continue in the next block is not read yet.
     """
 
     def __init__(
@@ -119,9 +118,8 @@ class Uncertain:
         return miscounted(cells, len(self.header.names))
 
     def _take(self, index: int, reach: int) -> int:
-        """Read the record that starts here.
-
-        Returns how many lines it has; a malformed one counts as a single line.
+        """Read the record that starts at the line `index`. Return its number of lines; a malformed
+        record counts as one line.
         """
         self.tried += 1
         cells, lines, why = self._record(index, reach)
@@ -145,8 +143,8 @@ class Uncertain:
             self.faults.append(fault)
 
     def _name(self, index: int) -> None:
-        """Remember the listing of an unreadable record: the file contains the listing, so its card
-        is not gone.
+        """Store the listing id of an unreadable record in `named`, so that its card is not counted
+        as absent; without a readable id, count the record in `unnamed`.
         """
         line = self.raw[index]
         begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])
@@ -156,8 +154,8 @@ class Uncertain:
             self.unnamed += 1
 
     def _may_hold_several(self, line: bytes) -> bool:
-        """Count records whose line ends were lost: the line's beginning shows only the first of
-        them.
+        """Return whether the line may contain several records whose line ends were lost, of which
+        only the first id can be read.
         """
         most = 2 * (len(self.header.names) - 1)
         return (
@@ -202,9 +200,9 @@ class Uncertain:
         return cells, used, ""
 
     def _fitted(self, cells: list[str]) -> list[str]:
-        """Return a record with the header's number of cells: without surplus blank cells at the
-        end, and with the blank cells that a spreadsheet omits there. An id and a condition in their
-        places show that no column has shifted.
+        """Return a record with the header's number of cells: surplus blank cells at the end are
+        removed, and missing blank cells at the end are added. The cells are unchanged if the id or
+        the condition is not in its column, because then columns have shifted.
         """
         width = len(self.header.names)
         if len(cells) == width or not self.header.needed <= len(cells):

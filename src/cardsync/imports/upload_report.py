@@ -1,7 +1,8 @@
-"""Reports the progress of uploads, with the queue or the pricing run behind each.
+"""Reports the progress of uploads, with the position in the queue or the state of the pricing run
+that follows.
 
-Rules with queries price an upload once its rows are written; until that run has ended the upload
-counts as processing, and if the seller discards it, as discarded.
+Rules with queries price an upload in a pricing run after its rows are written. Until that run ends,
+the upload is reported as processing; if the seller discards the run, as discarded.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ async def report_on(
 ) -> Report:
     report = report_of(upload)
     if upload.stream != "inventory" and not caller.sees_buyers:
-        # A cell of a row whose columns have shifted may hold a buyer's name or address.
+        # If the columns of a row have shifted, any cell may contain a buyer's name or address.
         for row in report.rejected:
             row.message = f"{row.column} cannot be read"
     if isinstance(report, InventoryReport):
