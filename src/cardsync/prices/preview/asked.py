@@ -41,7 +41,7 @@ async def table_of_prices(
     given: PricesAsked,
     kind: str,
 ) -> bytes | Made:
-    """Return every card as CSV or Parquet. Raises the same."""
+    """Return every card as CSV or Parquet. Raise the same errors as `asked_prices`."""
     async with preview.reading(database, caller, settings) as session:
         effect = await preview.priced(session, caller, given, now)
         return await asyncio.to_thread(lambda: made(preview.every_card(effect.cards, kind)))

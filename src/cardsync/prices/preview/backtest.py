@@ -40,7 +40,7 @@ from cardsync.prices.standing import decided_of
 
 
 class PastAsked(msgspec.Struct):
-    """Rules on stored days, from one day or moment to another, both included."""
+    """The rules of a backtest, and its first and last day or time, both included."""
 
     since: str = msgspec.field(name="from")
     until: str = msgspec.field(name="to")
@@ -51,7 +51,7 @@ class PastAsked(msgspec.Struct):
 
 @dataclass
 class Findings:
-    """The findings up to now hold amounts in ten-thousandths of a dollar."""
+    """The findings of the snapshots up to now. Amounts are in ten-thousandths of a dollar."""
 
     zone: str
     days: dict[date, BacktestDay] = field(default_factory=dict)
@@ -87,7 +87,9 @@ async def backtest(
     now: datetime,
     most: timedelta,
 ) -> Backtest:
-    """Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    """Price the stored snapshots of a span by the given rules. Raise InvalidRule, InvalidQuery,
+    InvalidPayload.
+    """
     caller.must_be_owner()
     seller_id = caller.seller_id
     ends = clock.monotonic() + most.total_seconds()
@@ -216,8 +218,8 @@ async def _choices_at(
     earlier: Choices | None,
     at: datetime,
 ) -> tuple[Choices, bool]:
-    """Return which rule selects each card at a moment, and whether the selection was read again. It
-    is read for the first moment, and whenever a sale has begun or ended since the earlier moment.
+    """Return the run at a time with its compiled queries, and whether the queries were compiled
+    again: for the first time, and whenever a sale has started or ended since the earlier time.
     """
     run = replace(asked, now=at)
     if earlier is not None and earlier.run.active_sales == run.active_sales:

@@ -1,9 +1,9 @@
 """Previews one rule while it is edited, among the live rules: the cards that it selects, moves and
 holds, and whether it can govern anything.
 
-Only two groups of cards are read and priced: those that the draft selects, and those that only the
-saved rule selects. Nothing is written, and no lease is held, because previews are frequent while a
-person types.
+Only two groups of cards are read and priced: the cards that the draft selects, and the cards that
+only the saved rule selects. Nothing is written, and no lease is held, because previews are frequent
+while a person types.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DraftAsked(msgspec.Struct):
     rule: rule_json.RuleBody
     rule_id: int | None = None
     sample: bool | None = None
-    """Price only a part of many cards"""
+    """Price only a sample of the cards if there are many"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ def _times(figures: Preview, one_in: int) -> Preview:
 
 
 def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:
-    """Return the live rules with the draft as the last of the list. Its priority decides its order.
-    Pure.
+    """Return the live rules and, last in the list, the draft. The draft's priority decides its
+    order. Pure.
     """
     return [*(rule for rule in rules if rule.live and rule.id != draft.id), draft]
 
@@ -173,7 +173,7 @@ def read_draft(
     former = next((rule for rule in rules if rule.id == rule_id), None)
     if rule_id is not None and former is None:
         raise errors.NotFound(f"there is no rule {rule_id}")
-    # A new rule has the place of a rule created by POST: directly before the default rule.
+    # A new rule has the priority of a rule created by POST: directly before the default rule.
     base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
     try:
         values = rule_json.read_body(given, rule_json.RuleFields)

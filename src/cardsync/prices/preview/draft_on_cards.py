@@ -94,8 +94,8 @@ async def _ids(
     given: DraftOnCardsAsked,
     now: datetime,
 ) -> list[int]:
-    """Return the chosen cards' own ids. If there are more cards than are priced, one more id is
-    returned.
+    """Return the ids of the chosen cards, at most one more than the number of cards that are
+    priced.
     """
     marketplace_id, search = given.marketplace_id, given.search
     if (marketplace_id is None) == (search is None):

@@ -29,9 +29,7 @@ EXAMPLES: Final = 10
 
 
 async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetShown]:
-    """Preview every preset. The session is the one that `preview.reading` opens. Raises
-    OwnerRequired.
-    """
+    """Preview every preset. `preview.reading` opens the session. Raise OwnerRequired."""
     caller.must_be_owner()
     rows = await all_rows(session, PricingRule, caller.seller_id)
     live = {row.preset for row in rows}
@@ -41,7 +39,7 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
         if row.preset is None and row.priority != DEFAULT_PRIORITY and row.state == "published"
     ]
     account, run = await live_run(session, caller.seller_id, now)
-    # All presets select the same cards, so they share an id: every preset governs the same cards.
+    # All presets select the same cards, so their drafts share an id, which is the cards' `rule_id`.
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
     every = replace(run, rules=[*own, *drafts.values()])
     read = await read_stock(session, account, every)

@@ -52,7 +52,8 @@ from cardsync.stock.cards.write import decimal
 LARGEST: Final = 50
 DIFFERING: Final = 10
 FORMATS: Final = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-# The edges are moves in basis points of the current price; the last bin is open.
+# The edges of the histogram's bins: moves in basis points of the current price. The last bin has no
+# upper edge.
 _EDGES: Final = (
     -10_000,
     -5_000,
@@ -71,14 +72,14 @@ _EDGES: Final = (
 
 
 class PricesAsked(msgspec.Struct):
-    """Whole sets of rules and sales replace the live ones; without them, the live ones with drafts
-    are used.
+    """Whole sets of rules and sales, which replace the live rules and sales. Without them, the live
+    rules, the drafts and the live sales are used.
     """
 
     rules: list[RuleBody] | None = None
-    """All rules, in place of the live ones"""
+    """All rules, in place of the live rules"""
     sales: list[SaleBody] | None = None
-    """All promotions, in place of the live ones"""
+    """All promotions, in place of the live promotions"""
     search: str | None = None
 
 
@@ -218,7 +219,8 @@ def _counts(effect: Effect) -> dict[str, Any]:
     stays = held & ~pl.col("changed")
     target, was = pl.col("target"), current.fill_null(0)
     sums = out.select(
-        # A card that waits for its first price has no target, so it does not count as unchanged.
+        # `unchanged` counts these cards, too, which keep their price while they wait. A card that
+        # waits for its first price has no target, so `unchanged` does not count it.
         waiting=(pl.col("review").is_not_null() & current.is_not_null()).sum(),
         stays=stays.sum(),
         held_up=(held & (target > was)).sum(),
@@ -243,7 +245,7 @@ def _counts(effect: Effect) -> dict[str, Any]:
 
 
 class KnownCard(NamedTuple):
-    """A deleted card has no names."""
+    """The id and the names of a card; all are None for a deleted card."""
 
     card_id: int | None = None
     product_name: str | None = None
@@ -272,7 +274,7 @@ _CLOSING: Final = ("rounding", "holdout", "review", "change")
 
 
 def reason_of(row: Mapping[str, object], run: Run) -> str:
-    """Return the sentence of the last step that moved the price, without the closing steps."""
+    """Return the sentence of the last step that moved the price, except the steps of `_CLOSING`."""
     steps = [step for step in explain(row, run)[2:] if step["name"] not in _CLOSING]
     moved = [step for step in steps if step["input"] != step["output"]]
     return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."

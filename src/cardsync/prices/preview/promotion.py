@@ -1,7 +1,8 @@
 """Previews one promotion while it is edited: the cards that it selects, priced with and without the
 promotion, as if it were active now.
 
-Only the cards in stock that it selects are read. Nothing is written, and no lease is held.
+Only the cards in stock that the promotion selects are read. Nothing is written, and no lease is
+held.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _A_DAY: Final = timedelta(days=1)
 
 
 class PromotionAsked(msgspec.Struct):
-    """A promotion that is not saved; `sale_id` names the one that it changes."""
+    """An unsaved promotion; `sale_id` names the saved promotion that it changes."""
 
     sale: rule_json.SaleBody
     sale_id: int | None = None
@@ -48,7 +49,7 @@ async def preview_promotion(
     given: PromotionAsked,
     now: datetime,
 ) -> PromotionEffect:
-    """Raises InvalidRule, InvalidQuery, NotFound."""
+    """Preview the promotion as if it were active now. Raise InvalidRule, InvalidQuery, NotFound."""
     caller.must_be_owner()
     account, live = await live_run(session, caller.seller_id, now)
     sale = read_sale(given.sale, given.sale_id, list(live.sales), now)
@@ -87,7 +88,7 @@ def read_sale(
 
 
 def as_if_on(sale: Sale, now: datetime) -> Sale:
-    """Return the promotion in the state that it will have after its start. Pure."""
+    """Return the promotion as if it were active now. Pure."""
     return replace(
         sale,
         enabled=True,

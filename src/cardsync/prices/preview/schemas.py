@@ -31,8 +31,8 @@ class MoveBin(msgspec.Struct):
 
 
 class DifferingCard(msgspec.Struct):
-    """`asked_price` is the target of the last run, and `target_price` that of the preview; null
-    keeps the price.
+    """`asked_price` is the target of the last run, and `target_price` is the target of the preview;
+    null means that the price stays.
     """
 
     marketplace_id: int
@@ -47,11 +47,11 @@ class DifferingCard(msgspec.Struct):
 
 
 class Preview(msgspec.Struct):
-    """A first price counts as a rise. `held` counts the cards that a cap limits: one of them that
-    moves up to the limit is also a rise or a drop, and counts in `held_up` or `held_down`, too.
-    `up_value` and `down_value` are those of the moves over all copies. `differs` counts the cards
-    that would be asked for another price than the last run asked for: by other rules, or because
-    stock, settings, sales or market evidence have changed since.
+    """A first price counts as a rise. `held` counts the cards that a cap limits. A held card that
+    moves to the limit also counts as a rise or a drop, and in `held_up` or `held_down`. `up_value`
+    and `down_value` are the sums of the moves over all copies. `differs` counts the cards whose
+    target differs from the target of the last run, because of other rules, or because stock,
+    settings, sales or market evidence have changed since.
     """
 
     cards: int
@@ -77,10 +77,11 @@ class Preview(msgspec.Struct):
 
 
 class DraftPreview(Preview):
-    """`cards` are those that the draft selects, and those that it would no longer select. `selects`
-    counts the first ones and `governs` those of them that no earlier rule takes; `shadowed_by`
-    names the rules that take all of them. A draft that is no saved rule has the id -1. With
-    `sample`, one card in `one_in` was priced if there are many, and the counts are estimates.
+    """`cards` counts the cards that the draft selects and the cards that it would no longer select.
+    `selects` counts only the former, and `governs` those of them that no earlier rule governs;
+    `shadowed_by` names the earlier rules that govern all of them. An unsaved draft has the id -1.
+    With `sample`, one card in `one_in` was priced if there are many cards, and the counts are
+    estimates.
     """
 
     selects: int
@@ -88,14 +89,14 @@ class DraftPreview(Preview):
     never_matches: bool
     shadowed_by: list[int]
     one_in: int
-    """One card in so many was priced"""
+    """One card in this many was priced"""
 
 
 class PromotionEffect(msgspec.Struct):
-    """The effect of a promotion on the cards in stock that it selects, as if it were on now.
-    `reduced` are listed lower than today; `full` ask no more than the cut leaves, and something
-    stops those that are `limited`. No rule, or an earlier promotion, prices those that are
-    `not_priced`.
+    """The effect of a promotion on the cards in stock that it selects, as if it were active now.
+    `reduced` counts the cards whose price would fall; `full`, the cards with the full discount;
+    `limited`, the cards whose discount a limit reduces; `not_priced`, the cards that no rule or an
+    earlier promotion prices.
     """
 
     cards: int
@@ -106,9 +107,9 @@ class PromotionEffect(msgspec.Struct):
     not_priced: int
     below_cost: int
     unknown_cost: int
-    """The cards whose cost is unknown, which a limit by cost does not protect"""
+    """The cards whose cost is unknown, so that a floor by cost does not protect them"""
     never_lowered: int
-    """The cards whose rule never lowers them, and that the full cut would lower"""
+    """The cards whose rule never lowers prices, and that the full discount would lower"""
     below_never_lower: int
     """The cards of these that the promotion lowers"""
     listed_value_before: str
@@ -119,9 +120,8 @@ class PromotionEffect(msgspec.Struct):
 
 
 class PricedBy(msgspec.Struct):
-    """The price that a set of rules asks for a card; null where something blocks it or nothing
-    usable is there. The steps are those of an explanation. A draft that is no saved rule has the
-    id -1.
+    """The price of a card by a set of rules; null if something blocks it or no price source is
+    usable. The steps are those of an explanation. An unsaved draft has the id -1.
     """
 
     target_price: str | None
@@ -150,15 +150,15 @@ class DraftOnCards(msgspec.Struct):
 
 
 class PresetShown(msgspec.Struct):
-    """A preset with its preview; `in_force` says that the live rules hold its rule."""
+    """A preset with its preview; `in_force`: the live rules contain its rule."""
 
     preset: str
     """The preset"""
     name: str
     in_force: bool
-    """The live rules hold its rule"""
+    """Whether the live rules contain the preset's rule"""
     preview: Preview
-    """The changes that it would make"""
+    """The changes that the preset would make"""
 
 
 class PresetsShown(msgspec.Struct):
@@ -166,8 +166,8 @@ class PresetsShown(msgspec.Struct):
 
 
 class BacktestDay(msgspec.Struct):
-    """A day that has a snapshot: what was in stock at its last one and what it would have been
-    listed for; price changes of the day.
+    """A day that has a snapshot: the cards in stock at its last snapshot, their listed value by the
+    rules, and the price changes of the day.
     """
 
     date: str
@@ -179,20 +179,21 @@ class BacktestDay(msgspec.Struct):
 
 
 class SoldLine(msgspec.Struct):
-    """`asked_price` is null for what was sold before the first snapshot, and for cards that none
-    knows.
+    """`asked_price` is null for copies sold before the first snapshot, and for cards that are in no
+    snapshot.
     """
 
     marketplace_id: int
     sold_at: str
     sold_price: str | None
     asked_price: str | None
-    """The price that the rules would have asked, in USD; null: not known"""
+    """The price that the rules would have set, in USD; null if it is unknown"""
 
 
 class BacktestSummary(msgspec.Struct):
-    """Values of the lines that have both prices, `compared` of the `sold`; null if lines were sold
-    and none has both. The price of a sale is unknown where no order file and no history has it.
+    """`sold_value` and `asked_value` are those of the sold lines that have both prices, which
+    `compared` counts; null if lines were sold and none has both prices. A sold price is unknown if
+    neither an order file nor the history has it.
     """
 
     snapshots: int
@@ -208,11 +209,11 @@ class BacktestSummary(msgspec.Struct):
     without_sold_price: int
     """Sold copies whose price is unknown"""
     without_asked_price: int
-    """Sold copies that the rules had no price for"""
+    """Sold copies for which the rules had no price"""
     sold_value: str | None
     """The amount that the compared copies sold for, in USD"""
     asked_value: str | None
-    """The amount that the rules would have asked for them, in USD"""
+    """The value of the compared copies at the rules' prices, in USD"""
 
 
 class Backtest(msgspec.Struct):
@@ -220,4 +221,4 @@ class Backtest(msgspec.Struct):
     sold: list[SoldLine]
     """The copies that were sold in these days"""
     summary: BacktestSummary
-    """The whole span"""
+    """The figures of the whole span"""

@@ -100,8 +100,8 @@ class Shop:
 
     @property
     def _seen_at(self) -> pl.Expr:
-        """Return when the market's prices of a card were last seen, from the data that a run of
-        that time had (`runs/cards_to_price.py`).
+        """Return the time at which a card's market prices were last observed, as a run of that time
+        would have read it (`inputs/cards_to_price.py`).
         """
         every = pl.lit(self._covered.get(None), TIME)
         by_line = {line: at for line, at in self._covered.items() if line is not None}

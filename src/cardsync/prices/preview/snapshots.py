@@ -139,8 +139,8 @@ _SOLD_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot is an upload: the time of its file's export and the lines that it covered; None
-    means all lines.
+    """The snapshot that an upload made: the time of the file's export, and the product lines that
+    it covered; None means all lines.
     """
 
     at: datetime

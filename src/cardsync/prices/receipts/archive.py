@@ -62,7 +62,7 @@ async def keep(
     taken: list[pl.DataFrame],
     run: Run,
 ) -> str:
-    """Write the file and return its key. The frame is removed from its list
+    """Write the file and return its key. The frame is removed from the list `taken`
     (`parquet_file.pack`).
     """
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"

@@ -49,7 +49,7 @@ async def explain_card(
     marketplace_id: int,
     now: datetime,
 ) -> Explanation:
-    """Raises NotFound for a card that is not the seller's."""
+    """Explain the card's price. Raise NotFound for a card that is not the seller's."""
     card = await session.scalar(
         select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
     )
@@ -146,7 +146,7 @@ async def _waits(session: AsyncSession, account: Account, now: datetime) -> bool
     of_seller = SyncState.seller_id == account.seller_id
     if await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None:
         return True
-    # The export decides in the same way: a run's review does not hide the file from a read_only
+    # The price file decides in the same way: a run's review does not empty the file of a read_only
     # seller.
     return account.entitlements(now).sync_mode == "full" and await run_waits(
         session, account.seller_id

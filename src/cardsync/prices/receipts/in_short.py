@@ -45,7 +45,7 @@ _WORDS: Final = {
     "review": "kept until you approve it",
     "change": "too small a change",
 }
-# These steps hold the price away from the formula's result.
+# These steps limit the price to another price than the formula's result.
 _LIMITS: Final = ("bounds", "cap", "hard_floor", "direct_minimum", "holdout", "review")
 _CENT: Final = Decimal("0.01")
 
@@ -58,15 +58,15 @@ class Move(NamedTuple):
 
 
 class InShort(NamedTuple):
-    """`moves` begins with the source; `limits` is a sentence."""
+    """A receipt in short. `moves` begins with the price source; `limits` is a sentence."""
 
     moves: list[Move]
     limits: str
 
 
 class Receipt(NamedTuple):
-    """`binding` is the place of the step that decides the price; `short` is None if the card was
-    not priced.
+    """A receipt with its short form. `binding` is the index of the step that decides the price;
+    `short` is None if the card was not priced.
     """
 
     steps: Sequence[Step]
@@ -79,14 +79,14 @@ def receipt_of(steps: Sequence[Step]) -> Receipt:
 
 
 def binding_step(steps: Sequence[Step]) -> int | None:
-    """Return the place of the step that decides the price: the last step that changes the price."""
+    """Return the index of the step that decides the price: the last step that changes the price."""
     moving = [place for place, step in enumerate(steps) if step["input"] != step["output"]]
     return moving[-1] if moving else None
 
 
 def in_short(steps: Sequence[Step]) -> InShort | None:
-    """Return the receipt in short, or None if the card was not priced, because its steps then lack
-    the last one.
+    """Return the receipt in short, or None if the card was not priced: the step `change` is then
+    missing.
     """
     if not steps or steps[-1]["name"] != "change":
         return None

@@ -80,7 +80,7 @@ _BOUNDS: Final = {
     "never_lower": "below the current price, which the rule never lowers:",
     "marketplace_minimum": "below TCGplayer's minimum,",
     "largest_price": "above the highest possible price,",
-    # The sentence about the guard is written elsewhere, because it names the guard.
+    # `_of_guard` writes these sentences, because they name the guard.
     "guard_floor": "",
     "guard_ceiling": "",
 }

@@ -45,9 +45,9 @@ def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
     """Pack the cards of a run, as `engine.price` returned them, into a file sorted by
     marketplace_id.
 
-    The only frame of the list is removed from it. If nothing else holds the frame, each column is
-    freed before the next one is sorted. Holding two frames of a large run at once would be a
-    worker's peak of memory.
+    The only frame of the list is removed from it. If there is no other reference to the frame, each
+    column is freed before the next column is sorted. Two frames of a large run at once would be the
+    peak of a worker's memory use.
     """
     frame = _sorted(filled(taken.pop()))
     kept = _Kept(
@@ -97,7 +97,7 @@ def replay(data: bytes) -> int:
 
 def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
     """Sort by marketplace_id, and leave out the prices of steps that changed nothing; the target is
-    always stored, so that it can be compared. The given frame loses its columns.
+    always stored, so that it can be compared. The columns are removed from `frame`.
     """
     order = frame["marketplace_id"].arg_sort()
     made: list[pl.Series] = []

@@ -1,6 +1,4 @@
-"""The JSON structs that explain a card's price, and the functions that fill
-some of them. Pure.
-"""
+"""The JSON structs that explain a card's price, and the functions that fill some of them. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class MatchingRule(msgspec.Struct):
     """base: a rule. sale: a promotion. guard: a rule that only limits"""
     priority: int
     outcome: Literal["governs", "blocks", "applies", "lost", "holds", "decides"]
-    """Whether it governs the card"""
+    """The rule's effect on the card"""
     reason: str
 
 
@@ -61,7 +59,7 @@ class StaleTarget(msgspec.Struct):
 
 
 class ExplainedPin(msgspec.Struct):
-    """The price that stands in place of the rules'; an accepted suggestion's ends at `until`."""
+    """The pin that replaces the rules' price; the pin of an accepted suggestion ends at `until`."""
 
     price: Usd
     by: Annotated[str | None, Column("decided_by")]
@@ -72,8 +70,8 @@ class ExplainedPin(msgspec.Struct):
 
 class Explanation(msgspec.Struct):
     """Every step has `name`, `input`, `output`, `summary` and its own fields. `target_price` is the
-    stored one, or the card's pin at once; `stale` says why the stored one is not what the steps
-    give now, and is null where it is.
+    stored target, or the card's pin. `stale` is the reason why the stored target differs from the
+    present result of the steps, or null if it does not differ.
     """
 
     marketplace_id: int
@@ -90,16 +88,16 @@ class Explanation(msgspec.Struct):
     """Each step with its name, input, output and summary, in order"""
     inputs: dict[str, Any]
     historical_breakdown: dict[str, Any] | None
-    # Why there is none.
+    # The reason why there is no `historical_breakdown`.
     historical_breakdown_absent: ExplainedBlocker | None
     pin: ExplainedPin | None
-    """The pin that sets the target; null: the rules do"""
+    """The pin that sets the target; null if the rules set it"""
     stale: StaleTarget | None
-    """Why the stored price is not what the steps give now; null where it is"""
+    """The reason why the stored target differs from the present result of the steps, or null"""
 
 
 class ReceiptThen(msgspec.Struct):
-    """The receipt of the last sync before a moment; or the reason why there is none."""
+    """The receipt of the last sync before a time, or the reason why there is no receipt."""
 
     historical_breakdown: dict[str, Any] | None
     historical_breakdown_absent: ExplainedBlocker | None

@@ -1,7 +1,7 @@
 """Writes a receipt as steps, each with one sentence. Pure.
 
-Each step's input is the output of the one before it; the steps before the base price pass the
-current price on.
+Each step's input is the output of the previous step. The steps before the base price have the
+current price as input and output.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _says_nothing(output: str, row: Row, before: int, run: Run) -> bool:
     return of_guards and row[output] in (None, before)
 
 
-# Steps of seller-wide settings, and steps that most rules do not use, are shown only if the seller
-# has set them.
+# Steps of seller-wide settings, and steps that most rules do not use, are shown only if the run
+# uses them.
 _ONLY_IF_SET: Final = (
     "after_shipping_adder",
     "after_hard_floor",

@@ -1,5 +1,5 @@
-"""Prices a few cards by a run, and returns the engine's rows, from which the steps are written. It
-also returns one card's steps by the live rules. Nothing is stored.
+"""Prices a few cards by a run and returns the engine's rows, or prices one card by the live rules
+and returns its steps. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def priced_cards(
     run: Run,
     card_ids: Sequence[int],
 ) -> tuple[dict[int, dict[str, Any]], Run]:
-    """Return the rows by card id, and the run with its queries resolved."""
+    """Return the rows by card id, and the run after its queries were compiled."""
     stock = await read_stock(session, account, run, "true", card_ids)
     stock = await with_losing(session, account.seller_id, stock, card_ids)
     effect = await simulate_stock(stock)

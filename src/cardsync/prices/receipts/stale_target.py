@@ -14,7 +14,7 @@ from cardsync.platform.money import dollars, to_units
 from cardsync.prices.receipts.schemas import StaleReason, StaleTarget
 from cardsync.stock.cards.models import Card
 
-# A deleted rule, a changed setting and a removed pin are visible only in the entries of the feed.
+# A deleted rule, a changed setting and a removed pin are visible only in Activity's entries.
 _SINCE: Final = queries_of(__package__)["stale_since"]
 _SAYS: Final[dict[StaleReason, str]] = {
     "pin_waits": "The pin waits until the card is back in stock; until then {stored}.",

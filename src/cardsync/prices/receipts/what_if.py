@@ -24,8 +24,8 @@ from cardsync.stock.cards.models import Card
 
 
 class WhatIf(msgspec.Struct):
-    """`asks` is the live rules' price, `would_ask` their price with the change; either is null
-    where something blocks a price.
+    """`asks` is the live rules' price, `would_ask` their price with the change; either is null if
+    something blocks a price.
     """
 
     rule_id: int
@@ -46,12 +46,12 @@ async def what_if(
     body: Mapping[str, Any],
     now: datetime,
 ) -> WhatIf:
-    """Raises OwnerRequired, InvalidRule, and NotFound, which also covers a card that no rule
-    prices.
+    """Price the card as if its governing rule had the fields of `body`. Raise OwnerRequired,
+    InvalidRule, and NotFound, also for a card that no rule prices.
     """
     caller.must_be_owner()
-    # Only price fields are read. With another query or place, another rule could govern the card,
-    # and that needs a preview of all cards.
+    # Only price fields are read. With another query or priority, another rule could govern the
+    # card, which only a preview of all cards can show.
     values = rule_json.read_body(body, rule_json.PriceFields)
     card = await session.scalar(
         select(Card).where(

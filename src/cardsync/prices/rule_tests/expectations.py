@@ -27,7 +27,7 @@ _MOVE: Final = re.compile(r"at most ([+-]) ?(\d{1,5}(?:\.\d{1,2})?) ?%", re.ASCI
 
 
 class BadExpectation(ValueError):
-    """The text is no expectation."""
+    """Error for a text that is no expectation."""
 
 
 class Expectation(NamedTuple):

@@ -31,7 +31,7 @@ WRITING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidQuery)
 
 @get("/rule_tests", responses=problems(*READ_BY_OWNERS))
 async def list_rule_tests(caller: Caller, session: AsyncSession) -> RuleTestList:
-    """The rule tests, oldest first."""
+    """List the rule tests, oldest first."""
     found = await rule_tests.read_all(session, caller)
     return RuleTestList([struct_of(RuleTestShown, row) for row in found])
 
@@ -42,7 +42,9 @@ async def create_rule_test(
     session: AsyncSession,
     data: Annotated[Body, Like(rule_tests.RuleTestFields, "name", "expectation")],
 ) -> RuleTestShown:
-    """A new rule test: `name`, `expectation`, and `search` unless it is for every card."""
+    """Create a rule test from `name`, `expectation` and, unless the test is for every card,
+    `search`.
+    """
     return struct_of(RuleTestShown, await rule_tests.create(session, caller, data, clock.now()))
 
 
@@ -70,7 +72,7 @@ async def change_rule_test(
     responses=problems(*FOR_OWNERS, errors.NotFound, errors.RefusedByGrant),
 )
 async def delete_rule_test(caller: Caller, session: AsyncSession, test_id: int) -> Deleted:
-    """The test is gone, and holds no rule back any more."""
+    """Delete a rule test, so that it refuses no rule any more."""
     await rule_tests.remove(session, caller, test_id, clock.now())
     return Deleted(True)
 
@@ -83,8 +85,8 @@ async def delete_rule_test(caller: Caller, session: AsyncSession, test_id: int) 
     responses=problems(*FOR_OWNERS),
 )
 async def check_rule_tests(caller: Caller, heavy: HeavyWork) -> RuleTestVerdicts:
-    """Every test on all cards that it selects, as if all draft rules were published. Nothing is
-    written.
+    """Check every rule test on all cards that it selects, as if all draft rules were published.
+    Nothing is written.
     """
     return await heavy.read(rule_tests.verdicts_now, caller, Work.PRICES_ALL, clock.now())
 

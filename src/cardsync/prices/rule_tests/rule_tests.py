@@ -1,6 +1,6 @@
 """Reads, writes and checks a seller's rule tests.
 
-Writes are made one at a time, under the lock of the seller's state row, as for rules.
+Each write locks the seller's state row, as for rules.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cardsync.prices.rule_tests.schemas import RuleTestVerdict, RuleTestVerdicts
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
 _IMAGES: Final = RowImages(RuleTest, *_FIELDS)
-# A body may hold these fields because a client sends back a response that has them.
+# Fields of a body that set nothing: a client may send back a response that has them.
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 
 
@@ -74,7 +74,7 @@ async def create(
     body: Mapping[str, Any],
     now: datetime,
 ) -> RuleTest:
-    """Raises InvalidPayload, InvalidQuery."""
+    """Create a rule test. Raise InvalidPayload, InvalidQuery."""
     caller.must_be_owner()
     values = _read(body)
     for name in ("name", "expectation"):
@@ -115,7 +115,9 @@ async def change(
     body: Mapping[str, Any],
     now: datetime,
 ) -> RuleTest:
-    """Raises NotFound, InvalidPayload, InvalidQuery, RefusedByGrant."""
+    """Change the fields of a rule test that the body names. Raise NotFound, InvalidPayload,
+    InvalidQuery, RefusedByGrant.
+    """
     _need_no_grant(caller)
     values = _read(body)
     await sync_state.locked(session, caller.seller_id)
@@ -143,7 +145,7 @@ async def change(
 
 
 async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datetime) -> None:
-    """Raises NotFound, RefusedByGrant."""
+    """Delete a rule test. Raise NotFound, RefusedByGrant."""
     _need_no_grant(caller)
     await sync_state.locked(session, caller.seller_id)
     row = await _one(session, caller.seller_id, test_id)

@@ -35,7 +35,9 @@ _NAMED = 3
 
 @dataclass
 class _Together:
-    """Saves that are judged together. `was` has the rules that governed before the first save."""
+    """Saves that are judged together. `was` has the rules that governed before the first save. With
+    `beside`, the tests run outside the transaction.
+    """
 
     beside: bool
     was: list[Rule] | None = None
@@ -114,8 +116,8 @@ async def judge_save(
 async def judged_together(
     session: AsyncSession, caller: Caller, now: datetime, *, beside: bool
 ) -> AsyncIterator[None]:
-    """Judge the saves of the block together, by the rules after all of them. The tests run outside
-    the transaction unless it writes more than rules. Raises RuleTestsFailed.
+    """Judge the saves of the block together, by the rules after all of them. With `beside`, the
+    tests run outside the transaction, which must then write only rules. Raise RuleTestsFailed.
     """
     together = _Together(beside)
     token = _TOGETHER.set(together)

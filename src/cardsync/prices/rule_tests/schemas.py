@@ -1,4 +1,4 @@
-"""The shapes of rule tests and their verdicts, as the API and pages show them. The module is pure."""
+"""The JSON structs of rule tests and their verdicts, for the API and the pages. Pure."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ class RuleTestList(msgspec.Struct):
 
 
 class CardThatFails(msgspec.Struct):
-    """`price` is what the card would ask; `reason` says which step set it."""
+    """`price` is the card's price by the rules; `reason` is the sentence of the step that
+    set it.
+    """
 
     marketplace_id: int
     product_name: str | None
     current_price: str | None
     price: str | None
-    """The price that the card would ask, in USD"""
+    """The card's price by the rules, in USD"""
     rule_id: int | None
     reason: str
     """The step that set the price"""
 
 
 class RuleTestVerdict(msgspec.Struct):
-    """`red`: some of the `cards` fail, or the search can't be read; `unread` says why. `first`
-    holds the first cards that fail.
+    """`red`: some of the `cards` fail, or the search can't be read; `unread` is then the reason.
+    `first` has the first cards that fail.
     """
 
     id: int
@@ -56,5 +58,5 @@ class RuleTestVerdict(msgspec.Struct):
 
 class RuleTestVerdicts(msgspec.Struct):
     red: int
-    """How many tests fail"""
+    """Number of tests that fail"""
     rule_tests: list[RuleTestVerdict]
