@@ -1,5 +1,5 @@
-"""Loads a catalog from a file that a person added on a page or through the API. The file is fetched
-from the object store, checked, and loaded like any other; a faulty file changes nothing.
+"""Loads a catalog from a file that a person added on a page or through the API. The file is read
+from the object store, checked, and loaded like a downloaded catalog. A faulty file changes nothing.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from cardsync.platform.work.jobs import Work
 
 log = structlog.get_logger(__name__)
 
-# The folder in the store where added files are until they are loaded.
+# The folder of the object store for added files, which are deleted after loading.
 FOLDER: Final = "catalogs"
-# A killed process leaves its copy of the file behind.
+# The age at which the local copy of a file that a killed process did not delete is deleted.
 _LEFT_SECONDS: Final = 86_400
 
 
@@ -60,12 +60,12 @@ async def add_catalog_file(work: Work, place: str) -> str:
 
 
 def key_of(place: str) -> str:
-    """Return the key of a file's object."""
+    """Return the object store's key of an added file."""
     return f"{FOLDER}/{place}"
 
 
 def name_of(place: str) -> str:
-    """Return a file's own name."""
+    """Return the name of an added file, without its folder."""
     return place.rpartition("/")[2]
 
 
@@ -107,7 +107,9 @@ class Copied(NamedTuple):
 async def copied(
     store: Store, key: str, settings: Settings, name: str, progress: Progress
 ) -> AsyncIterator[Copied]:
-    """Yield the object as a file of that name, and delete it afterwards. Raises ObjectMissing."""
+    """Yield a local copy of the object with the file name `name`, and delete it afterwards. Raises
+    ObjectMissing.
+    """
     folder = _new_folder(settings.catalogs_folder / "added")
     try:
         path = folder / name
@@ -117,7 +119,7 @@ async def copied(
 
 
 def _new_folder(above: Path) -> Path:
-    """Make a folder for one file, and delete those that dead processes left behind."""
+    """Create a folder for one file, and delete old folders that killed processes did not delete."""
     old = clock.now().timestamp() - _LEFT_SECONDS
     for left in above.glob("*"):
         if left.stat().st_mtime < old:

@@ -1,5 +1,5 @@
-"""Turns provisional products into the products of a catalog that now has them; cards and pictures
-follow.
+"""Turns provisional products into products of a catalog that contains them. Cards and pictures
+refer to the product's id, so they need no change here.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "fi
 
 
 async def adopt(database: Database, keyed: pl.DataFrame) -> int:
-    """Turn each provisional product into the product of the one row that describes it; the product
-    keeps its id.
+    """Turn each provisional product that matches exactly one catalog row into the product of that
+    row. The product keeps its id. Return the number of these products.
     """
     games = sorted(keyed["game"].unique().to_list())
     async with database.shared() as session:
@@ -47,8 +47,8 @@ async def adopt(database: Database, keyed: pl.DataFrame) -> int:
 
 
 def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return each provisional product (`old_id`) with its catalog row, if exactly one row describes
-    it.
+    """Return each provisional product (`old_id`) that matches exactly one catalog row, with that
+    row.
     """
     condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
     asked = row_keys(
@@ -63,8 +63,8 @@ def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
-    # The first of several provisional products becomes the product itself and the others point to
-    # it. If the product exists already, all of them point to it.
+    # Of several provisional products for one row, the first becomes the product, and `adopted_by`
+    # of the others refers to it. If the product exists already, `adopted_by` of all refers to it.
     found = found.with_columns(first=pl.col("identity").is_first_distinct())
     types = {"old_id": "bigint", "first": "boolean", **TYPES}
     await new_table(session, "incoming", found, types)

@@ -1,7 +1,7 @@
-"""Recognizes the collection exports of apps by their columns, for routes that take other files.
-Pure.
+"""Recognizes the collection exports of apps by their columns, for error messages of routes that
+expect another file. Pure.
 
-The declarations are those of `buying/collections/formats`, read as data.
+The columns are read from the TOML files in `buying/collections/formats`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from cardsync.platform.file_kinds import COLLECTIONS, FileKind
 from cardsync.platform.table_text import column_name
 
-# A shop's own file, which is an inventory.
+# The marketplace's pricing export, which is an inventory and no app's export.
 _OWN: Final = "pricing_export.toml"
 
 
@@ -36,6 +36,6 @@ def _declared() -> list[tuple[FileKind, frozenset[str]]]:
 
 
 def app_of(header: Sequence[str]) -> FileKind | None:
-    """Return the app's export that has this header."""
+    """Return the kind of app export that has this header; None without one."""
     names = set(map(column_name, header))
     return next((kind for kind, signs in _declared() if signs <= names), None)

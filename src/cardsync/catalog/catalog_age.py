@@ -1,5 +1,5 @@
-"""Decides when an installed catalog is old, and why: the one rule for `cardsync doctor`, the page
-of catalogs, and the notice to the operator. Pure.
+"""Decides when an installed catalog is old, and finds the reason. `cardsync doctor`, the page of
+catalogs and the operator's notice use this rule. Pure.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ INSTALLED: Final = """
 _RENEWALS_MISSED: Final = 2
 _LEAST: Final = timedelta(days=7)
 _NOBODY_LOOKED: Final = "no worker has looked for a newer one"
-# Age after which a page mentions a catalog that is not renewed automatically; no notice is sent.
+# The age at which pages show that a catalog without automatic renewal is old; no notice is sent.
 _UNRENEWED: Final = timedelta(days=30)
 
 
 class Dated(NamedTuple):
-    """A catalog with the time at which its source last had nothing newer, the newest failure, and
-    the time at which a person went back from one of its versions.
+    """A catalog. `checked_at` is when the installed version was last the source's newest;
+    `left_at` is when a person went back from a version; `nightly` is whether it is renewed every
+    night.
     """
 
     game: str
@@ -37,7 +38,7 @@ class Dated(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """The old catalogs of one source: since when the first of them is old, and the reason."""
+    """The old catalogs of one source, the time at which the first became old, and the reason."""
 
     source: str
     games: tuple[str, ...]
@@ -53,7 +54,7 @@ def old_after(renewal_days: int) -> timedelta:
 
 
 def old_at(checked_at: datetime, renewal_days: int) -> datetime:
-    """Return when a catalog becomes old."""
+    """Return the time at which a catalog becomes old."""
     return checked_at + old_after(renewal_days)
 
 
@@ -62,8 +63,8 @@ def is_old(checked_at: datetime, now: datetime, renewal_days: int) -> bool:
 
 
 def is_late(one: Dated, now: datetime, renewal_days: int) -> bool:
-    """Return whether the renewals of an installed catalog have failed for so long that a person
-    must check. Without renewals none has failed.
+    """Return whether an installed catalog is old although it is renewed automatically, so that a
+    person must check its source.
     """
     days = _days(one, renewal_days)
     return days > 0 and one.checked_at is not None and is_old(one.checked_at, now, days)
@@ -74,7 +75,7 @@ def _days(one: Dated, renewal_days: int) -> int:
 
 
 def troubles(found: Sequence[Dated], now: datetime, renewal_days: int) -> list[Trouble]:
-    """Return the troubles; an unavailable source is one trouble, however many games it has."""
+    """Return one trouble for each source with old catalogs."""
     late: dict[str, list[Dated]] = {}
     for one in found:
         if is_late(one, now, renewal_days):

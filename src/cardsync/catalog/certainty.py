@@ -1,9 +1,9 @@
-"""Rates the evidence for a match by how it was found and by the keys of the listing and its
-product. It returns how certain the match is, and why it is not more certain. Pure.
+"""Rates the certainty of a match between a listing and a product, with the reasons why it is not
+more certain. Pure.
 
-A match is certain if a member chose it or every part agrees. It is probable if the product is the
-only one without a contradiction but one side lacks a part, and possible if several products fit
-equally: a tie is never decided.
+A match is certain if a member chose the product, or all parts agree. It is probable if only this
+product has no contradiction, but the listing or the product lacks a part. It is possible if several
+products fit equally.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def weigh(
 
 
 def _missing_parts(listing: Mapping[str, object], product: Mapping[str, object]) -> list[str]:
-    """Return a sentence for each part that is not proven."""
+    """Return a sentence for each part that does not agree exactly."""
     reasons = {
         "The set was found by its code, because the catalog writes its name differently.": (
             listing["set_key"] != product["set_key"]

@@ -16,8 +16,8 @@ import polars as pl
 
 _ZEROS = r"(^|[^0-9])0+([0-9])"
 _SPACES = r"[ \t\r\n]+"
-# Magic's star is "★" in one source and "*" in another. A tcgdex row has Unown's "?" as it was in a
-# URL.
+# Magic's star is "★" in one source and "*" in another. The number of the card Unown "?" is
+# URL-encoded in a tcgdex row.
 _SAME = {"★": "*", "☆": "*", "%3F": "?"}
 # The pattern allows only one slash: "2 // 4" is the number of a double-sided token, not the second
 # of four.

@@ -62,7 +62,7 @@ def catalog_import(
 
 
 def _figures(report: object) -> dict[str, Any]:
-    """Return a report's figures, with the number of its skipped records."""
+    """Return a report's figures, with the number of skipped records instead of the records."""
     figures = vars(report).copy()
     return figures | {"skipped": len(figures.pop("broken"))}
 
@@ -76,8 +76,8 @@ def _figures(report: object) -> dict[str, Any]:
 )
 @click.option("--fewer", is_flag=True, help="Take a catalog that has far fewer cards than before.")
 def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> Result:
-    """Download the catalogs of games from their public sources and load them; again, to renew them.
-    A download that ended early goes on where it was.
+    """Download the catalogs of games from their public sources and load them, or renew installed
+    catalogs. An interrupted download continues.
 
     Example: cardsync catalog install magic pokemon
     """
@@ -90,7 +90,7 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
 
     async def run(database: Database) -> list[dict[str, Any]]:
         done = []
-        # A word that is not a game is refused before the first download.
+        # An unknown game raises an error before the first download.
         async with database.shared() as session:
             chosen = [
                 (game, one)
@@ -119,8 +119,8 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
 @click.argument("game")
 @click.option("--source", help="The source it came from, where several have an earlier version.")
 def catalog_back(game: str, source: str | None) -> Result:
-    """Load the version of a game's catalog again that was in use before the present one. Renewals
-    take a newer one alone; `install` takes what its source has.
+    """Load the previous version of a game's catalog again. Automatic renewals then wait for a newer
+    version than the one that was left; `install` loads the source's present version.
 
     Example: cardsync catalog back magic
     """
@@ -135,7 +135,7 @@ def catalog_back(game: str, source: str | None) -> Result:
         name = game.lower()
         async with database.shared() as session:
             one = await install_state.source_to_go_back(session, name, source)
-            # A worker ends it where this process dies.
+            # If this process dies, a worker completes the request.
             await install_state.ask_back(session, one, name, clock.now())
         return await go_back(database, settings, one, name, say)
 
@@ -178,7 +178,7 @@ def catalog_list() -> Result:
     " set that no catalog knows, the one with most cards first.",
 )
 def catalog_match(path: Path, report: Path | None) -> Result:
-    """Hold a pricing export against the catalog, and write nothing but the report.
+    """Match a pricing export with the catalog, and write only the report.
 
     Example: cardsync catalog match export.csv --report unmatched.csv
     """
@@ -239,7 +239,7 @@ def market_import(
     printings: Path | None,
     skipped: Path | None,
 ) -> Result:
-    """Load observations; the same file again writes nothing.
+    """Load observations. Loading the same file again writes nothing.
 
     Example: cardsync market import prices.csv
     """

@@ -2,8 +2,8 @@
 Pure.
 
 The grammar is `<condition>[ <printing>][ - <language>]`, in any case and spacing; the language may
-also be before the printing. A printing that no table has is kept as its text. An unknown condition
-or language is unreadable: its code is None. Such a label still gives a printing that a table has.
+also be before the printing. An unknown printing is returned as text. A label with an unknown
+condition or language has the code None, but still has its printing if the printing is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CODES = {
 }
 SEALED = "U"
 
-# The languages of copies, with the codes that catalogs use instead.
+# The languages of copies as the marketplace names them, with their codes in catalogs.
 LANGUAGES = {
     "English": "en",
     "Japanese": "ja",
@@ -54,7 +54,8 @@ LANGUAGES = {
     "Arabic": "ar",
     "Quenya": "qya",
 }
-# The marketplace has no SKUs in these languages: a printing in one is listed like any other.
+# The marketplace has no SKUs for these languages, so a printing in one of them is listed without
+# the language.
 WITHOUT_SKU = ("ph", "he", "la", "sa", "grc", "ar", "qya")
 _LANGUAGE_BY_LABEL = {name.lower(): name for name in LANGUAGES}
 
@@ -63,7 +64,7 @@ _LANGUAGE = re.compile(
     rf"(.*?) ?[-–—] ?({'|'.join(map(re.escape, sorted(LANGUAGES, key=len, reverse=True)))})( .+)?",
     re.ASCII | re.IGNORECASE,
 )
-# A dash with a space beside it precedes a language; one without is part of a word.
+# A dash next to a space precedes a language; a dash between letters is part of a word.
 _NO_LANGUAGE = re.compile(r" [-–—]|[-–—](?: |$)")
 
 
@@ -103,7 +104,7 @@ def condition_columns(labels: pl.Series) -> pl.DataFrame:
 
     A file has few distinct labels, so each label is parsed once.
     """
-    # Imported late: catalog sources use the words above and need no frames.
+    # Imported late, because catalog sources use only the constants above and need no polars.
     import polars as pl
 
     distinct = labels.cast(pl.String).alias("label").unique()

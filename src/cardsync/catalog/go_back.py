@@ -1,7 +1,8 @@
 """Loads a catalog's previous version again.
 
-It is checked and loaded like any other. A renewal does not reinstall the version that a person went
-back from. It installs a newer one, or any version that a person requests.
+The previous version is checked and loaded like a downloaded catalog. Afterwards, an automatic
+renewal does not install the version again that a person went back from, only a newer one. An
+install that a person requests loads the source's present version.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ async def go_back(
     game: str,
     say: Callable[[str], None],
 ) -> str:
-    """Load the previous version of a catalog, as requested, and return a sentence about the result.
-    Raises CatalogError.
+    """Load the previous version of a catalog if that is still requested, and return a sentence
+    about the result. Raises CatalogError.
     """
     label = LABEL_BY_NAME[game]
     store = open_store(settings)

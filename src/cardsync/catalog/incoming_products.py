@@ -25,7 +25,7 @@ STORED = (
     "picture_url",
     *CATALOG_KEYS,
 )
-# The nodes that hold `product` receive the rows of a sub-query; they do not have the temp table.
+# On Citus, a subquery sends the rows to the nodes with `product`, which do not have the temp table.
 INCOMING = "(SELECT * FROM incoming)"
 TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 # These columns describe a printing and do not distinguish it from another.
@@ -36,8 +36,8 @@ _IN_PICTURE = r"scryfall\.io/.*([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 def key_products(frame: pl.DataFrame) -> pl.DataFrame:
     keyed = catalog_keys(frame).rename({"product_id": "marketplace_product_id"})
-    # The identity includes the texts, not only the keys: two spellings are two products until the
-    # matcher decides otherwise.
+    # The identity includes the texts, not only the keys, so that two spellings are two products
+    # unless `load_catalog` finds that they are the same printing.
     own = pl.concat_str(
         [pl.col(name).fill_null("") for name in COLUMNS if name not in BESIDE], separator="\x1f"
     )

@@ -1,8 +1,9 @@
-"""Installs a game's catalog from its source: downloads, checks and loads it, or finds that the
+"""Installs a game's catalog from its source: downloads, checks and loads the files, unless the
 source has nothing new.
 
-Nothing changes until the files are complete, have their source's format, and have about as many
-cards as the last ones. On a problem, the existing catalog stays, and its state has the reason.
+The files are loaded only if they are complete, have their source's format, and have about as many
+cards as the last version. Otherwise the existing catalog is unchanged, and its state has the
+reason.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 # A source with more broken records than this has changed its format.
 BROKEN_MOST: Final = 0.1
-# A catalog with a smaller share of the last one's printings than this is refused.
+# A catalog with a smaller share of the last version's printings than this is not loaded.
 KEPT_LEAST: Final = 0.8
 _LOOK_SECONDS: Final = 2.0
 
@@ -47,7 +48,7 @@ UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
 
 
 class NotTaken(CatalogError):
-    """The files can be read, but their contents are refused."""
+    """The files can be read, but the catalog must not be loaded."""
 
 
 class ForGood(CatalogError):
@@ -92,7 +93,7 @@ async def install(
 
     async def work(held: Held, progress: Progress) -> str:
         if renewal and held.back:
-            # It was requested after this turn began; the next turn does it.
+            # The return was requested after this renewal began; the worker's next turn does it.
             await install_state.let_go(database, held)
             return f"{label} is to go back to its last version"
         refuses = renewal and not held.was_asked
@@ -111,8 +112,8 @@ async def held_alone(
     *,
     once: bool = False,
 ) -> str:
-    """Do the work under a hold that excludes other processes, and record how it ended. With `once`,
-    a faulty file is not tried again. Raises CatalogError, and InstalledElsewhere.
+    """Do the work under a hold that excludes other processes, and record its end. With `once`, a
+    failed install is not tried again. Raises CatalogError and its subclass InstalledElsewhere.
     """
     holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
     held = await install_state.claim(database, game, source, holder)
@@ -180,7 +181,7 @@ async def _install(
     fetched = await source_files.download(settings, source, held.game, _said(say, progress))
     seen_at = clock.now()
     await install_state.note_size(database, held, fetched.bytes)
-    # A newer version that knows other names of sets loads the same files again.
+    # `EDITION` changes with the tables of set names, so that the same files are loaded again.
     digest = f"{fetched.digest} {EDITION}"
     if held.installed_at and digest == held.digest:
         await install_state.succeed(database, held, None, seen_at)
@@ -210,7 +211,7 @@ async def _install(
         await install_state.succeed(database, held, None, seen_at)
         return f"{label} stays as a person went back to it: {source.label} has nothing newer"
     except (CatalogError, pl.exceptions.PolarsError, *UNREADABLE) as e:
-        # The downloaded file may be faulty, not its source.
+        # The download may be faulty, not the source, so the files are deleted.
         source_files.forget(settings, source, held.game)
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e
@@ -224,7 +225,7 @@ async def _install(
 def loaded(
     report: Report, digest: str, size: int, at: datetime, keeping: Keeping | None = None
 ) -> Version:
-    """Return the figures of a loaded catalog."""
+    """Return the loaded catalog as a version."""
     kept, content = (keeping.kept or "", keeping.content) if keeping else ("", "")
     return Version(kept, content, digest, report.products, len(report.broken), size, at)
 

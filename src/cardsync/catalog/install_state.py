@@ -1,8 +1,8 @@
-"""Keeps the state of installed catalogs: who requested one, who is installing it, its progress, and
-the result. Each change is a short transaction of its own, never one around a download or an import.
+"""Stores the state of installed catalogs: requests, holds, progress and results. Each change is a
+short transaction of its own; no transaction is open during a download or an import.
 
-A hold expires by the database's clock unless it is renewed: so one of several machines installs,
-and another continues if it dies.
+A process that installs a catalog has a hold on it, which expires by the database's clock unless the
+process renews it. So only one of several machines installs, and another continues if it dies.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from cardsync.platform.database.session import Database, run
 # The owner of an installation's only shop has no operator to ask, and decides about catalogs.
 ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few)"
 HOLD_SECONDS: Final = 60
-# The game of a file that a person added, which may contain any games. Its source is the file's
-# place in the store.
+# The `game` of a file that a person added, which may contain several games. Its `source` is the
+# file's key in the object store without the folder.
 ANY_GAME: Final = ""
-# How long the state of such a file is kept after its end.
+# The time after which the state of an added file is deleted.
 FILES_KEPT: Final = timedelta(days=1)
 # Pauses before the next tries after failures; the last one repeats.
 PAUSES: Final = (
@@ -34,7 +34,7 @@ PAUSES: Final = (
     timedelta(hours=6),
     timedelta(days=1),
 )
-# A changed format will not be fixed soon.
+# The pause after a failure that is not the source's unavailability, such as a changed format.
 _CHANGED: Final = timedelta(days=1)
 
 _IS_FREE: Final = "(t.held_until IS NULL OR t.held_until < clock_timestamp())"
@@ -140,8 +140,9 @@ _COUNTS: Final = """
 
 
 class Version(msgspec.Struct):
-    """A version of a catalog that was in use: its object, its identity, and its figures. `since` is
-    when a person went back from it.
+    """A version of a catalog. `kept` is the key of its stored object, `content` the hash of its
+    printings, and `digest` that of the downloaded files. `since` is when a person went back from
+    this version.
     """
 
     kept: str
@@ -192,8 +193,9 @@ class Due(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The hold on one catalog, its last good install, the previous version, and the version that a
-    person went back from. `back` means that a person wants the previous version.
+    """The hold on a catalog, with its last successful install, the previous version (`earlier`),
+    and the version that a person went back from (`refused`). `back`: a person requested the
+    previous version.
     """
 
     game: str
@@ -213,7 +215,7 @@ class Held(NamedTuple):
 
     @property
     def present(self) -> Version | None:
-        """The version in use, even if its object is not stored."""
+        """Return the version in use, even if its object is not stored; None without one."""
         if self.installed_at is None:
             return None
         told = self.content or "", self.digest or "", self.rows, self.skipped, self.bytes
@@ -225,7 +227,7 @@ class Held(NamedTuple):
 
 
 def source_for(game: str, name: str | None = None) -> Source:
-    """Return the named source of a game, or the first one. Raises CatalogError."""
+    """Return the game's source with this name, or the first one. Raises CatalogError."""
     found = [source for source in of_game(game) if source.downloads]
     if name is not None:
         found = [source for source in found if source.name == name]
@@ -240,8 +242,8 @@ def source_for(game: str, name: str | None = None) -> Source:
 
 
 async def sources_for(session: AsyncSession, game: str, name: str | None = None) -> list[Source]:
-    """Return the named source; else the sources from which the game's catalog is installed; else
-    the first one. Raises CatalogError.
+    """Return the source with this name. Without a name, return the installed sources of the game,
+    or the first source if none is installed. Raises CatalogError.
     """
     first = source_for(game, name)
     found = await session.scalars(text(_SOURCES), {"game": game})
@@ -250,7 +252,7 @@ async def sources_for(session: AsyncSession, game: str, name: str | None = None)
 
 
 async def claim(database: Database, game: str, source: str, holder: str) -> Held | None:
-    """Take the hold. None if another process has it."""
+    """Take the hold and return it; None if another process has it."""
     values = {"game": game, "source": source, "holder": holder, "seconds": HOLD_SECONDS}
     async with database.shared() as session:
         row = (await session.execute(text(_CLAIM), values)).one_or_none()
@@ -262,22 +264,22 @@ async def claim(database: Database, game: str, source: str, holder: str) -> Held
 
 
 async def renew(database: Database, held: Held, step: str, done: int, total: int) -> bool:
-    """Renew the hold and record the progress. False if another process has taken the hold."""
+    """Renew the hold and store the progress. Return False if another process has taken the hold."""
     values = held.key | {"seconds": HOLD_SECONDS, "step": step, "done": done, "total": total}
     async with database.shared() as session:
         return await run(session, _RENEW, values) > 0
 
 
 async def note_size(database: Database, held: Held, size: int) -> None:
-    """Record the downloaded size, which pages show before the next install, even after a failed
-    one.
+    """Store the size of the download, which pages show before the next install, even if this
+    install fails.
     """
     async with database.shared() as session:
         await run(session, _SIZE, held.key | {"bytes": size})
 
 
 async def kept_names(database: Database, held: Held) -> set[str] | None:
-    """Return the objects of the versions. None if another process has taken the hold."""
+    """Return the keys of the stored versions; None if another process has taken the hold."""
     async with database.shared() as session:
         row = (await session.execute(text(_KEPT), held.key)).one_or_none()
     return None if row is None else {name for name in row if name}
@@ -286,8 +288,8 @@ async def kept_names(database: Database, held: Held) -> set[str] | None:
 async def succeed(
     database: Database, held: Held, loaded: Version | None, checked_at: datetime
 ) -> bool:
-    """Record a success: with the loaded version, or with None if the source has nothing new. False
-    if another process has taken the hold.
+    """Store a success with the loaded version, or with None if the source has nothing new. Return
+    False if another process has taken the hold.
     """
     values = held.key | {"now": checked_at}
     if loaded is not None:
@@ -302,8 +304,8 @@ async def succeed(
 async def went_back(
     database: Database, held: Held, to: Version, now: datetime, next_at: datetime | None
 ) -> bool:
-    """Record the return to the previous version; no renewal looks for a newer one before `next_at`.
-    False if another process has taken the hold.
+    """Store the return to the previous version; no renewal checks the source before `next_at`.
+    Return False if another process has taken the hold.
     """
     left = held.present
     refused = msgspec.structs.replace(left, since=now) if left else None
@@ -333,8 +335,8 @@ async def forget_earlier(database: Database, held: Held) -> None:
 async def fail(
     database: Database, held: Held, failure: str, *, away: bool, for_good: bool = False
 ) -> None:
-    """End with a reason; the installed catalog stays. An install that failed `for_good` is not
-    tried again.
+    """Store a failure and release the hold. The pause before the next try grows if the source is
+    unavailable (`away`). An install that failed `for_good` is not tried again.
     """
     now = clock.now()
     values = held.key | {
@@ -354,22 +356,22 @@ async def fail(
 
 
 async def let_go(database: Database, held: Held) -> None:
-    """Release the hold as if nothing had begun."""
+    """Release the hold without a result."""
     async with database.shared() as session:
         await run(session, _FREE, held.key)
 
 
 async def ask(session: AsyncSession, source: Source, game: str, now: datetime) -> bool:
-    """Request that a worker installs or renews a catalog. False if it is already requested or
-    running.
+    """Request that a worker installs or renews a catalog. Return False if that is already requested
+    or running.
     """
     values = {"game": game, "source": source.name, "now": now}
     return await run(session, _ASK, values) > 0
 
 
 async def ask_back(session: AsyncSession, source: Source, game: str, now: datetime) -> bool:
-    """Request that a worker loads the previous version again. False if a process is at the catalog,
-    or the request exists already.
+    """Request that a worker loads the previous version again. Return False without a previous
+    version, if a process has the hold, or if that is already requested.
     """
     values = {"game": game, "source": source.name, "now": now}
     return await run(session, _ASK_BACK, values) > 0
@@ -377,7 +379,7 @@ async def ask_back(session: AsyncSession, source: Source, game: str, now: dateti
 
 async def source_to_go_back(session: AsyncSession, game: str, name: str | None) -> Source:
     """Return the source whose previous version is stored. Raises CatalogError if there is none, or
-    if there are several and none is named.
+    if there are several and `name` is None.
     """
     first = source_for(game, name)
     found = await session.scalars(text(_WITH_EARLIER), {"game": game})
@@ -393,8 +395,8 @@ async def source_to_go_back(session: AsyncSession, game: str, name: str | None) 
 
 
 async def add_file(session: AsyncSession, place: str, size: int, now: datetime) -> None:
-    """Request that a worker loads a file that a person added; delete the states of files that ended
-    long ago.
+    """Request that a worker loads a file that a person added, and delete the states of files that
+    were loaded or failed before `FILES_KEPT`.
     """
     values = {"game": ANY_GAME, "source": place, "bytes": size, "now": now}
     await run(session, _DROP, values | {"before": now - FILES_KEPT})
@@ -402,8 +404,9 @@ async def add_file(session: AsyncSession, place: str, size: int, now: datetime) 
 
 
 async def due(session: AsyncSession, now: datetime, before: datetime | None) -> list[Due]:
-    """Return the catalogs that a worker must install, renew or take back now, and the files to
-    load. Installed catalogs whose last check is older than `before` are due for a renewal.
+    """Return the catalogs that a worker must install, renew or return to their previous version
+    now, and the added files to load. Installed catalogs that were last checked before `before` are
+    due for a renewal.
     """
     rows = await session.execute(text(_DUE), {"now": now, "before": before})
     return [Due(*row) for row in rows if row.source in BY_NAME or row.game == ANY_GAME]
@@ -416,5 +419,5 @@ async def installs(session: AsyncSession) -> list[Install]:
 
 
 async def counts(session: AsyncSession) -> dict[str, int]:
-    """Return how many printings of each game the catalogs hold, from any source."""
+    """Return the number of printings in the catalogs, by game."""
     return {game: int(count) for game, count in await session.execute(text(_COUNTS))}

@@ -1,5 +1,5 @@
-"""Decides which product a row of a file is: finds the candidates of its set and number, and keeps
-those that fit its name, printing and language. Pure.
+"""Decides which product a row of a file is, among the products with the same set, name and number:
+those whose variant, printing and language fit. Pure.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import polars as pl
 from cardsync.catalog.condition import WITHOUT_SKU
 from cardsync.catalog.printings import base_finishes
 
-# In these games only the collector number distinguishes treatments (Borderless, Showcase, ...),
-# and catalogs do not name them.
+# In these games, treatments (Borderless, Showcase, …) have their own collector numbers, and
+# catalogs do not name treatments.
 NUMBER_TELLS_VARIANTS = ("magic",)
-# In these games the number distinguishes the words below; other variants, such as Prerelease or
-# Cosmos Holo, share a number with the plain card.
+# In these games, cards with the treatments below have their own numbers. Other variants, such as
+# Prerelease or Cosmos Holo, have the number of the plain card.
 _NUMBER_TELLS_TREATMENTS = ("pokemon", "pokemon_japan")
 _TREATMENTS = (
     "(?:texture )?(?:alternate |alternative |alt )?full art",
@@ -37,21 +37,21 @@ _TREATMENTS = (
     "top",
     "bottom",
 )
-# A number before a treatment repeats the card's own.
+# A number before a treatment repeats the card's number.
 _TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 ENGLISH = "en"
 ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
-# The key of a missing finish: it means the card's only finish, or the base one of several.
+# The `finish_key` of a row without a finish, which means the card's only or base finish.
 NOT_SAID = ""
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
-# Products that agree in all of these are one card in several finishes.
+# Products with equal values in all of these columns are one card in several finishes.
 _OF_CARD = [f"{name}_offered" for name in _FIELDS if name != "finish_key"]
 
 
 def judge_rows(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return one line for each row that has products with its set, name and number; other rows are
-    absent.
+    """Return row, product_id and outcome (matched or ambiguous) for each row with fitting products.
+    Rows without a fitting product are absent.
     """
     candidates = _candidates(rows, products)
     single = candidates.filter(pl.col("row").is_unique())
@@ -70,8 +70,8 @@ def judge_rows(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of a row and a product without a contradiction, except perhaps in a
-    treatment that the number distinguishes.
+    """Return the pairs of a row and a product that do not contradict each other. Treatments that
+    the number distinguishes may differ.
     """
     wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
     offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
@@ -80,7 +80,7 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         on=_IDENTITY,
         suffix="_offered",
     )
-    # Treatments are parsed only where variants differ, which is rare.
+    # Treatments are parsed only for pairs with different variants, which are rare.
     fit = pairs.filter(
         _finish_fits()
         & _agree("number_total", optional=True)
@@ -98,7 +98,7 @@ def _number_tells_variant() -> pl.Expr:
 
 
 def strict_variant(column: str) -> pl.Expr:
-    """Return the part of a variant that the number does not distinguish in `game`."""
+    """Return the variant without the treatments that the number distinguishes in the row's game."""
     bare = pl.col(column).str.replace_all(_TREATMENT, "").str.strip_chars()
     return (
         pl.when(pl.col("game").is_in(NUMBER_TELLS_VARIANTS))
@@ -111,7 +111,7 @@ def strict_variant(column: str) -> pl.Expr:
 
 
 def language_fits(copy: pl.Expr, product: pl.Expr) -> pl.Expr:
-    """Return whether the product can be that of a copy in this language."""
+    """Return whether a copy in this language can be of the product."""
     return product.is_null() | product.is_in(ANY_LANGUAGE) | (copy == product).fill_null(False)
 
 
@@ -120,7 +120,7 @@ def _same(field: str) -> pl.Expr:
 
 
 def _agree(field: str, *, optional: bool) -> pl.Expr:
-    """Return whether the field agrees: both sides are equal, or the product lacks it (a catalog may
+    """Return whether the field of row and product is equal, or the product lacks it (a catalog may
     not distinguish finishes), or, if `optional`, the row lacks it.
     """
     equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
@@ -128,7 +128,8 @@ def _agree(field: str, *, optional: bool) -> pl.Expr:
     return equal | not_given | pl.col(field).is_null() if optional else equal | not_given
 
 
-# Finishes of Pokemon cards without their edition, which the first sets' products have.
+# Finishes of Pokémon cards with their edition, which products of the first sets have, and the same
+# finishes without the edition.
 _EDITIONS = {
     "unlimited": "normal",
     "1st edition": "normal",
@@ -138,9 +139,10 @@ _EDITIONS = {
 
 
 def _finish_fits() -> pl.Expr:
-    """A row with just the word foil means the card's own foil. A row without an edition means the
-    card's edition if it has only one. Sources differ in the foil of a pattern. A row without a
-    printing may mean any.
+    """Return whether the finishes of row and product fit. The finish "foil" of a row fits every
+    foil. A Pokémon row without an edition fits every edition. For Pokémon cards with a pattern,
+    holofoil fits reverse holofoil, because sources differ. A row without a finish fits every
+    finish.
     """
     row, offered = pl.col("finish_key"), pl.col("finish_key_offered")
     foil = (row == "foil") & offered.str.ends_with("foil")
@@ -154,7 +156,7 @@ def _finish_fits() -> pl.Expr:
 
 
 def without_edition(finish: pl.Expr) -> pl.Expr:
-    """Return the finish without its edition, for a product whose printing has one; null for others."""
+    """Return the finish without its edition; null for a finish without an edition."""
     return finish.replace_strict(_EDITIONS, default=None, return_dtype=pl.String)
 
 
@@ -163,8 +165,8 @@ def finish_not_said() -> pl.Expr:
 
 
 def said_or_base(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
-    """Return the pairs of rows and products. For a row without a finish, only those with the base
-    finish of each of its cards; the columns `card` identify a card.
+    """Return the pairs of rows and products; for a row without a finish, only the pairs with the
+    base finish of each card. The columns `card` identify a card.
     """
     unsaid = pairs.filter(finish_not_said())
     if unsaid.is_empty():
@@ -174,9 +176,8 @@ def said_or_base(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFr
 
 
 def _variant_allowed() -> pl.Expr:
-    """Return whether the variants are compatible. A sole candidate may lack the row's variant, or
-    the row the candidate's; two different variants are two cards, unless their words are
-    treatments.
+    """Return whether the variants are compatible: equal, or only one side has a variant. Two
+    different variants are two cards, except in games whose numbers distinguish treatments.
     """
     return (
         _same("variant_key")
@@ -187,8 +188,8 @@ def _variant_allowed() -> pl.Expr:
 
 
 def _best(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return `row` and `id` of the candidates nearest to the row; the id is null if they are
-    different cards.
+    """Return the nearest candidate of each row as `row` and `id`; the id is null if the nearest
+    candidates are different cards.
     """
     spoken = _same("language_key")
     candidates = candidates.filter(spoken | ~spoken.any().over("row"))
@@ -198,8 +199,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         + 2 * _same("back_key").cast(pl.Int8)
         + _same("finish_key").cast(pl.Int8)
     )
-    # If no candidate has the row's variant and the variants differ, the number did not identify one
-    # card, so all candidates are compared.
+    # If no candidate has the row's variant, and the candidates' variants differ, the number does
+    # not identify one card, so all candidates remain.
     settled = (pl.col("exactness").max().over("row") >= 8) | (
         pl.col("variant_key_offered").n_unique().over("row") == 1
     )
@@ -210,7 +211,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
     )
     listing = pl.col("marketplace_product_id")
-    # A listing may have several finishes.
+    # Products of one marketplace listing are the same only with one finish, because a listing may
+    # have several finishes.
     one_finish = pl.col("finish_key_offered").drop_nulls().n_unique() <= 1
     same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_finish
     same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)
@@ -227,7 +229,7 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def explain_rows(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return `row` and `reason` of the rows that have no product."""
+    """Return the reason why each of `rows`, which match no product, has none."""
     left = rows.select("row", *_IDENTITY, *_FIELDS)
     found: list[pl.DataFrame] = []
     for reason, known in (

@@ -1,5 +1,5 @@
-"""Stores the checked printings of an installed catalog in the object store: those of the current
-version and of the previous one, to which a person may go back. No others are kept.
+"""Stores the printings of an installed catalog's current and previous versions in the object store,
+so that a person can go back to the previous version. Older versions are deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.platform.storage import Store
 log = structlog.get_logger(__name__)
 
 FOLDER: Final = "catalog-versions"
-# A picture's address changes from day to day, and does not describe the card.
+# The address of a picture may change daily without a change of the card.
 _PASSING: Final = "picture_url"
 
 
@@ -32,8 +32,8 @@ class StillRefused(Exception):
 
 @dataclass
 class Keeping:
-    """Stores the loaded version while `held` is held. With `refuses`, the version that a person
-    went back from is refused.
+    """Stores the loaded version, for the process with the hold `held`. With `refuses`, the version
+    that a person went back from raises StillRefused.
     """
 
     database: Database
@@ -44,7 +44,9 @@ class Keeping:
     kept: str | None = None
 
     async def take(self, frame: pl.DataFrame) -> None:
-        """Store a version before it is loaded, if it is not the one in use. Raises StillRefused."""
+        """Store a version before it is loaded, unless it equals the version in use. Raises
+        StillRefused.
+        """
         held = self.held
         self.content = await asyncio.to_thread(content_of, frame)
         if self.refuses and held.refused and held.refused.content == self.content:
@@ -56,7 +58,8 @@ class Keeping:
             await self._sweep()
             self.kept = await self._keep(frame)
         except Exception as e:
-            # The catalog is worth more than the possibility to go back from it.
+            # The catalog is loaded even if it could not be stored; then a person can't go back to
+            # this version.
             log.warning("catalog_version_not_kept", game=held.game, kind=type(e).__name__)
 
     async def drop_old(self) -> None:
@@ -74,8 +77,8 @@ class Keeping:
         return name
 
     async def _sweep(self) -> None:
-        """Delete objects of dead processes. The names are read after the list of objects, so an
-        object that another process has made since is not in the list.
+        """Delete objects that killed processes did not record. The recorded keys are read after the
+        list of objects, so that no object is deleted that another process has just recorded.
         """
         found = await self.store.keys(_folder(self.held))
         named = await install_state.kept_names(self.database, self.held)
@@ -85,7 +88,7 @@ class Keeping:
 
 
 async def drop(store: Store, held: Held, *still: str | None) -> None:
-    """Delete the stored versions that are no longer named."""
+    """Delete the stored versions of `held`, except those with the keys `still`."""
     before = {held.kept, held.earlier and held.earlier.kept} - {None, *still}
     for key in before:
         try:
@@ -96,7 +99,9 @@ async def drop(store: Store, held: Held, *still: str | None) -> None:
 
 
 def content_of(frame: pl.DataFrame) -> str:
-    """Return the identity of a version, which ignores the prices and dates in a source's file."""
+    """Return the hash of a version's printings, which does not depend on prices and dates in the
+    source's file.
+    """
     told = frame.drop(_PASSING)
     return hashlib.sha256(encode(told.sort(told.columns))).hexdigest()
 

@@ -1,10 +1,10 @@
-"""Loads a catalog into the table of products, from a file or folder of any source that `sources/`
-reads, and reports the result.
+"""Loads a catalog from a file or folder of any source in `sources/` into the table `product`, and
+reports the result.
 
-A product keeps its id forever, so that the cards that point to it stay correct. Loading the same
-file again writes nothing. A product that a newer edition no longer names is kept and marked. A
-provisional product that the file describes is adopted. A printing that another source has described
-is the same product.
+A product keeps its id forever, so that the cards that refer to it stay correct. Loading the same
+file again writes nothing. A product that is missing in a newer edition is not deleted, but marked
+as vanished. A provisional product that matches a row is adopted. If another source has the same
+printing, the row updates that source's product.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
-# Reading stops after this many broken records, if fewer records are good.
+# Reading stops after this many broken records, if even fewer records are good.
 _BROKEN_MOST = 100_000
-# The largest game has 200,000 in one language.
+# The maximum number of printings in a file; the largest game has 200,000 in one language.
 _ROWS_MOST = 1_000_000
-# Rows of two sources with the same values here are one printing, if nothing else contradicts it.
+# Rows of two sources with equal values in these columns are the same printing, unless another
+# column contradicts it.
 _PRINTING = ("game", "set_key", "name_key", "number_key")
 _PRINTING_OR_NULL = ("back_key", "variant_key", "language_key", "sealed")
-# A source that lacks one of these neither overwrites nor deletes another's.
+# A row without a value in one of these columns keeps the value of another source.
 _FILLED = (
     "set_code",
     "rarity",
@@ -58,12 +59,12 @@ _FILLED = (
 )
 
 
-# The step (read, write), the records done, and their total; 0: unknown.
+# Gets the step (read or write), the number of finished records, and their total; 0 is unknown.
 Tell = Callable[[str, int, int], None]
 
 
 def untold(step: str, done: int, total: int) -> None:
-    """Report no progress: people read the printed lines."""
+    """Ignore the progress, for callers that print lines instead."""
 
 
 @dataclass
@@ -117,10 +118,10 @@ async def load(
     take: Callable[[pl.DataFrame], Awaitable[None]] | None = None,
     tell: Tell = untold,
 ) -> Report:
-    """Load `path`; `source` names the catalog of which the file is an edition, `name` is its name
-    in the report, and `known` is the source of its printings if its format does not name one. A
-    `whole` catalog has all sets of its games. `check` may refuse the report, and `take`, which
-    receives the printings, may refuse them.
+    """Load the catalog at `path`. `source` is the name of the catalog of which the file is an
+    edition, and `name` its name in the report. `known` is the source of the printings if the format
+    does not name it. A `whole` catalog contains all sets of its games. `check` gets the report, and
+    `take` the printings; either may raise an error to stop the load.
 
     Raises CatalogError before anything is written.
     """
@@ -151,7 +152,8 @@ async def load(
         if not alone:
             report.vanished = await _mark_vanished(session, keyed, source, whole=whole)
         await _record(session, report)
-        # Also if nothing is new: the load before this one may have been killed.
+        # Cards are matched again even if nothing is new, because the last load may have been killed
+        # before this statement.
         await session.execute(text(_REMATCH), {"now": clock.now(), "streams": _WAITING})
     return report
 
@@ -162,7 +164,9 @@ def _gathered(
     say: Callable[[str], None],
     tell: Tell = untold,
 ) -> pl.DataFrame:
-    """Read the whole file. A record takes some hundred bytes, whatever its source writes around it."""
+    """Return the printings of all slices of a file, and add its broken records to the report. A
+    printing takes some hundred bytes of memory, even if its record in the file is larger.
+    """
     frames = [pl.DataFrame(schema=SCHEMA)]
     rows = 0
     for frame, broken in found:
@@ -202,8 +206,8 @@ _RENEW: Final = f"""
 
 
 async def _renew_sets(database: Database, keyed: pl.DataFrame, source: str) -> None:
-    """Give this source's products the current keys of their sets: a newer version of this program
-    knows other names of sets, and a product keeps its id.
+    """Update the set keys of this source's products. A newer version of this program may have other
+    names of sets, and the products must keep their ids.
     """
     sets = keyed.select("game", "set_name", "set_key").unique()
     async with database.shared() as session:
@@ -247,7 +251,7 @@ async def _store(
     known: Source | None,
 ) -> None:
     await put_incoming(session, rows)
-    # Two simultaneous imports of one catalog would each miss the other's additions.
+    # Without the lock, two simultaneous imports would not find each other's new products.
     await locked(session, Lock.CATALOG, seconds=LOAD_SECONDS)
     if known is not None and known.ids_alone:
         await session.execute(text(_NAMED_ALONE))
@@ -257,7 +261,7 @@ async def _store(
     sets = ", ".join(f"{name} = {_present(name)}" for name in STORED)
     before, own = (", ".join(f"{of}.{name}" for name in STORED) for of in ("p", "i"))
     present = ", ".join(map(_present, STORED))
-    # A product that adopted a provisional one is found by its current identity.
+    # An adopted provisional product has the catalog row's identity, so it is found here, too.
     changed = await run(
         session,
         f"""
@@ -301,7 +305,8 @@ _ELSEWHERE: Final = f"""
      WHERE e.id IS NOT NULL ORDER BY 1, 2, 3
     ON CONFLICT DO NOTHING
 """
-# A row without a number is the card whose name occurs once in its set, in any finishes.
+# Rows of a source without numbers. Such a row is the product with its name, if the name belongs to
+# only one card of the set, in any finishes.
 _NAMED_ALONE: Final = """
     CREATE TEMP TABLE described ON COMMIT DROP AS
     SELECT identity, id FROM (
@@ -317,17 +322,17 @@ _NAMED_ALONE: Final = """
 
 
 def _present(name: str) -> str:
-    """Return the value after the import: another source may know a value that this one lacks."""
+    """Return SQL for a column's value after the import."""
     return f"coalesce(i.{name}, p.{name})" if name in _FILLED else f"i.{name}"
 
 
 async def _described_by_others(session: AsyncSession, source: str, *, by_ids: bool) -> int:
-    """Remove the rows from `incoming` that another source has described already; return how many of
-    those products get new values.
+    """Remove the rows of `incoming` that are products of another source, and return the number of
+    these products that got new values.
 
-    Two rows are one product if exactly one row here and one product there have the same printing,
-    or the name and an id in common. A row without a finish matches every finish. The ids in a
-    person's own file are not compared: they may be anything.
+    A row is another source's product if exactly one row and one product have the same printing, or
+    the same name and one equal id. A row without a finish matches every finish. Ids are compared
+    only if `by_ids`, because ids in a person's own file may be arbitrary.
     """
     await session.execute(text(_DESCRIBED), {"source": source, "by_ids": by_ids})
     sets = ", ".join(f"{name} = coalesce(p.{name}, i.{name})" for name in _FILLED)
@@ -388,8 +393,8 @@ _DESCRIBED: Final = f"""
          WHERE NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(s.identity))
     ) AS pairs WHERE theirs = 1 AND ours = 1
 """
-# A join, because `NOT IN` compares each with each once its list outgrows work_mem; and separate
-# from the update, because nodes of a cluster update only by values.
+# The statement uses a join, because `NOT IN` compares each product with each row if the list is
+# larger than work_mem. It is separate from the update, because Citus updates only by values.
 _GONE: Final = """
     SELECT p.id FROM product p
       JOIN (SELECT DISTINCT {among} FROM named) s USING ({among})
@@ -404,8 +409,8 @@ _VANISHED: Final = """
 async def _mark_vanished(
     session: AsyncSession, keyed: pl.DataFrame, source: str, *, whole: bool
 ) -> int:
-    """Mark the products of this source that no row names any more. Unless the file is `whole`, mark
-    only those of the sets that it names.
+    """Mark the products of this source that have no row, and return their number. Unless the file
+    is `whole`, mark only products of the file's sets.
     """
     named = keyed.select("game", "set_key", "identity")
     await new_table(session, "named", named, {}, analyzed=True)

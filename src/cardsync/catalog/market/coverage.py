@@ -1,6 +1,4 @@
-"""Counts how many units of each of the caller's cards the market sold in thirty days, as far as
-observed.
-"""
+"""Counts the observed market sales of each of the caller's cards in the last thirty days."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from cardsync.catalog.market.stored_evidence import latest_sales
 from cardsync.catalog.market.verdicts import SALES_FETCHED, Cell, age_of, clearing
 from cardsync.platform import errors, limits
 
-# A provisional product that a catalog's product adopted counts as that product.
+# An adopted provisional product has the marketplace_product_id of the product that adopted it.
 _CARDS: Final = """
     SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
            coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id
@@ -33,7 +31,7 @@ _CARDS: Final = """
 
 class CoveredCard(msgspec.Struct):
     """`sales_30d` is null if sales are unknown or older than a day; zero does not prove that there
-    is no demand. `fetched_at` is the time at which the sales were observed.
+    is no demand. `fetched_at` is when the sales were observed.
     """
 
     marketplace_id: int
@@ -44,7 +42,7 @@ class CoveredCard(msgspec.Struct):
 
 class ClearingCoverage(msgspec.Struct):
     cards: list[CoveredCard]
-    """The cards that were asked for"""
+    """The requested cards"""
 
 
 async def clearing_coverage(
@@ -54,7 +52,7 @@ async def clearing_coverage(
     card_ids: Collection[int],
     now: datetime,
 ) -> ClearingCoverage:
-    """Return the coverage of the requested cards that are the caller's. Raises InvalidPayload."""
+    """Return the sales of those requested cards that are the caller's. Raises InvalidPayload."""
     if len(marketplace_ids) + len(card_ids) > limits.CARDS_PER_PAGE_MOST:
         raise errors.InvalidPayload(
             f"marketplace_id and card_id name more than {limits.CARDS_PER_PAGE_MOST} cards"

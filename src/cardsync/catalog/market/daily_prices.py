@@ -1,5 +1,5 @@
-"""Reads the daily prices of public sources, MTGJSON's AllPrices and tcgcsv's files, in slices by
-product and printing, with the unusable records.
+"""Reads the daily prices of products and printings from public sources (MTGJSON's AllPrices and
+tcgcsv's files) in slices, and lists the unusable records.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Frames = Iterator[tuple[pl.DataFrame, list[Broken]]]
 
 
 def form_of(path: Path) -> str:
-    """Find the format of a file by its name and its columns. Raises MarketFileError."""
+    """Return the format of a file from its name and its columns. Raises MarketFileError."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = next((name for name in reversed(suffixes) if name not in (".gz", ".xz")), "")
     if last == ".parquet":
@@ -105,7 +105,7 @@ def _head(path: Path) -> bytes:
 
 
 def _day_in(path: Path) -> datetime:
-    """Return the day in a file's name or its folders' names."""
+    """Return the day in a file's name, or else in the names of its folders."""
     for name in reversed(path.absolute().parts):
         found = _DAY.search(name)
         if found and (day := clock.read_moment(found[1])) is not None:
@@ -177,12 +177,12 @@ _FINISH: Final = {"normal": "nonfoil", "foil": "foil", "etched": "etched"}
 
 
 def _mtgjson_ids(path: Path) -> dict[str, dict[str, int]]:
-    """Return the marketplace's products of each card by its finish."""
+    """Return the marketplace's product ids of each MTGJSON card, by finish."""
     found: dict[str, dict[str, int]] = {}
     for _, of in json_file.pairs(path, "data"):
         if not isinstance(of, dict):
             continue
-        # AllIdentifiers has the cards themselves, AllPrintings the sets that hold them.
+        # A value of AllIdentifiers is a card; a value of AllPrintings is a set with cards.
         cards = chain(*(value for value in (of.get("cards"), of.get("tokens")) if value))
         for card in [of] if "identifiers" in of else cards:
             ids = part(card, "identifiers")

@@ -1,7 +1,7 @@
-"""Imports files of market observations, writes the new ones, and reports the result.
+"""Imports files of market observations, and reports the result.
 
-A file is one transaction. Loading the same file again writes nothing: a repeated sale counts once,
-and a repeated snapshot is replaced if it differs.
+Each file is one transaction. Loading the same file again writes nothing: a repeated sale is stored
+once, and a repeated snapshot of listings is replaced only if it differs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def load(
     form = daily_prices.form_of(path) if form == "auto" else form
     report = Report(path.name)
     async with database.shared() as session:
-        # Two simultaneous imports of one file would wait for each other's rows.
+        # Without the lock, two simultaneous imports could block each other by row locks.
         await locked(session, Lock.MARKET, seconds=LOAD_SECONDS)
         if form in ("csv", "parquet"):
             await _observations(session, observation_files.slices(path, form, kind), report, say)
@@ -122,7 +122,7 @@ async def _observations(
     now = {"now": clock.now()}
     await run(session, _NEW_LOOKS, now)
     await run(session, _NEW_SALES_LOOKS, now)
-    # Without new rows, the newest evidence changes only if the time of a look moved.
+    # Without new rows, the newest evidence changes only for products with a newer observation time.
     looked = "seen_look" if report.sales or report.listings else "moved_look"
     await keep_newest(session, f"SELECT product_id FROM {looked}")
 
@@ -136,7 +136,7 @@ _INCOMING: Final = (
     """CREATE TEMP TABLE seen_look (product_id bigint, sales_at timestamptz,
                                     listings_at timestamptz) ON COMMIT DROP""",
     "CREATE TEMP TABLE moved_look (product_id bigint) ON COMMIT DROP",
-    # Otherwise the sorts of millions of rows would use the disk in small chunks.
+    # With the default work_mem, sorts of millions of rows would use many small files on disk.
     "SELECT set_config('work_mem', '128MB', true)",
 )
 _NEW_SALES: Final = """
@@ -145,7 +145,7 @@ _NEW_SALES: Final = """
      ORDER BY product_id, sold_at, cell, price, quantity
     ON CONFLICT DO NOTHING
 """
-# A file's snapshot may cross two slices, so its parts are added up.
+# Two slices of a file may each contain a part of a snapshot, so the parts are added.
 _NEW_LISTINGS: Final = """
     INSERT INTO market_listing AS m (product_id, observed_at, cell, listings, copies, low)
     SELECT product_id, observed_at, cell, sum(listings), least(sum(copies), 2000000000), min(low)
@@ -156,7 +156,7 @@ _NEW_LISTINGS: Final = """
      WHERE (m.listings, m.copies, m.low)
            IS DISTINCT FROM (excluded.listings, excluded.copies, excluded.low)
 """
-# A time in the future counts as unknown. The next import with a time replaces it.
+# A stored time in the future counts as unknown, and the next import's time replaces it.
 _LATER: Final = """
     CASE WHEN k.{0} > CAST(:now AS timestamptz) THEN coalesce(excluded.{0}, k.{0})
          ELSE greatest(k.{0}, excluded.{0}) END
@@ -175,7 +175,7 @@ _NEW_LOOKS: Final = f"""
         RETURNING product_id)
     INSERT INTO moved_look SELECT product_id FROM written
 """
-# A look with a time in the future is ignored.
+# Observation times in the future are ignored.
 _NEW_SALES_LOOKS: Final = """
     INSERT INTO market_sales_look (product_id, looked_at)
     SELECT DISTINCT product_id, sales_at FROM seen_look WHERE sales_at <= :now
@@ -207,7 +207,7 @@ async def _copy(session: AsyncSession, table: str, rows: pl.DataFrame) -> None:
 
 
 class _CellIds:
-    """The ids of the cells that this import has needed so far."""
+    """The ids of the cells (condition, printing and language) that this import has read so far."""
 
     def __init__(self) -> None:
         self._known = pl.DataFrame(
@@ -215,7 +215,7 @@ class _CellIds:
         )
 
     async def of(self, session: AsyncSession, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows with `cell`; a new cell gets an id."""
+        """Return the rows with the column `cell`, the id of their cell. A new cell gets an id."""
         distinct = rows.select(_CELL).unique()
         if distinct.join(self._known, on=_CELL, how="anti").height:
             await self._learn(session, distinct)
@@ -277,7 +277,7 @@ _NEW_PRICES: Final = """
 
 
 async def drop_old(database: Database, before: datetime) -> int:
-    """Delete the observations that are older than `before`; return how many."""
+    """Delete the observations that are older than `before`, and return their number."""
     deleted = 0
     async with database.shared() as session:
         for table, column in _CLOCKS:

@@ -1,11 +1,14 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id.
-`market_sale`, `market_listing` and `market_price` hold observations, `market_look` the newest times
-of looks at a product, `market_sales_look` the earlier looks at sales, `market_newest` the evidence
-of the newest looks, and `market_cell` the combinations of condition, printing and language that
-occur. `network_cell` has the offers and sales of each exposed seller of the network, `network_look`
-the times at which they were read.
 
-Prices are ten-thousandths of a dollar. Observations that are too old are deleted.
+- `market_sale`, `market_listing` and `market_price` have the observations.
+- `market_look` has the newest times at which a product's sales and listings were observed (a
+  *look*), and `market_sales_look` the earlier looks at sales.
+- `market_newest` has the evidence of the newest looks.
+- `market_cell` has the existing combinations of condition, printing and language (a *cell*).
+- `network_cell` has the listings and sales of each exposed seller of the network, and
+  `network_look` the times at which they were read.
+
+Prices are ten-thousandths of a dollar. Old observations are deleted.
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ from cardsync.platform.database.columns import Base
 
 
 class MarketCell(Base):
-    """A combination of condition, printing and language, stored once because observations are many
-    and combinations few.
+    """A combination of condition, printing and language. Observations refer to it by a small id,
+    because they are many and combinations few.
     """
 
     __tablename__ = "market_cell"
@@ -32,8 +35,8 @@ class MarketCell(Base):
 
 
 class MarketLook(Base):
-    """The newest times at which a product's sales and listings were looked at. `fell` is whether
-    the supply of some cell had recently fallen; it is null if the observations are deleted.
+    """The newest times at which a product's sales and listings were observed. `fell` is whether the
+    supply of some cell had recently fallen; it is null if the observations are deleted.
     """
 
     __tablename__ = "market_look"
@@ -44,9 +47,9 @@ class MarketLook(Base):
 
 
 class MarketSalesLook(Base):
-    """A time at which a product's sales were looked at, the last one of its hour. A backtest uses
-    the sales that were known at the newest look up to a day. Looks at listings need no table: their
-    rows have the time.
+    """A time at which a product's sales were observed, the last time of each hour. A backtest uses
+    the sales that were known at the newest of these times before a moment. The times of listings
+    are in `market_listing`.
     """
 
     __tablename__ = "market_sales_look"
@@ -55,7 +58,7 @@ class MarketSalesLook(Base):
 
 
 class MarketSale(Base):
-    """One sale. The whole row is its key, so a sale that is observed again counts once."""
+    """One sale. All columns are its key, so a sale that is observed again is stored once."""
 
     __tablename__ = "market_sale"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -66,11 +69,11 @@ class MarketSale(Base):
 
 
 class MarketNewest(Base):
-    """One cell's market at its product's newest look: the number of listings and their lowest
-    price, and the number, median and newest of the sales of thirty days.
+    """The market of a product's cell at the product's newest look: the number of listings and their
+    lowest price; of the sales of thirty days, the number, the median and the newest time.
 
-    An import writes it with the observations (`catalog/market/newest.py`), so that a run over all
-    cards computes no sums.
+    An import writes these rows with the observations (`catalog/market/newest.py`), so that a
+    pricing run over all cards computes no sums.
     """
 
     __tablename__ = "market_newest"
@@ -85,8 +88,8 @@ class MarketNewest(Base):
 
 
 class MarketListing(Base):
-    """The listings of one cell at one moment. A product's rows of one moment are its snapshot: a
-    cell without a row was not listed.
+    """The listings of one cell at one moment. The rows of a product and a moment are a snapshot, so
+    a cell without a row had no listings.
     """
 
     __tablename__ = "market_listing"
@@ -99,7 +102,7 @@ class MarketListing(Base):
 
 
 class MarketPrice(Base):
-    """A price that a source gave for one moment, usually once a day."""
+    """A source's price of a product at one moment, usually once a day."""
 
     __tablename__ = "market_price"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -129,7 +132,7 @@ class NetworkCell(Base):
 
 
 class NetworkLook(Base):
-    """When an exposed seller's stock and sales were last read."""
+    """The time at which an exposed seller's stock and sales were last read."""
 
     __tablename__ = "network_look"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -1,8 +1,8 @@
 """Updates a seller's part of the network's evidence after a sync, and writes only the rows of
 `network_cell` that differ.
 
-Only a seller with both switches of the network on has rows. A figure from these rows needs at least
-three other sellers (`catalog/market/of_cards.py`), and each seller counts once.
+Only an exposed seller has rows, who has turned on both switches of the network. A figure from these
+rows needs at least three other sellers (`catalog/market/of_cards.py`), and each seller counts once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
-# The range of cell ids is small: neither conflicts nor a shop that invents printings may use it up.
+# Cell ids are smallint, so neither conflicts (each would use an id) nor unknown printings of a shop
+# may create ids.
 _CELLS: Final = """
     INSERT INTO market_cell (condition, printing, language)
     SELECT DISTINCT condition, printing, language FROM card
@@ -86,7 +87,9 @@ _LOOKED: Final = """
 
 
 async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    """Write the rows that differ, and return how many; a hidden seller's rows are deleted."""
+    """Write the rows that differ, or delete all rows of a hidden seller; return the number of
+    changed rows.
+    """
     seller = {"seller": seller_id}
     if not await session.scalar(text(_EXPOSED), seller):
         await session.execute(text("DELETE FROM network_look WHERE seller_id = :seller"), seller)
@@ -123,7 +126,7 @@ CELLS = KeptFigure[None](
 
 
 def _summed(sales: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """Return the sums of the seller's own sales, as a look at this moment would compute them."""
+    """Return the sums of the seller's own sales in the thirty days before `now`."""
     looks = sales.select(sums.PRODUCT, sales_fetched_at=pl.lit(microseconds(now))).unique()
     named = {kept: held for held, kept in HELD.items() if kept in sums.SUMMED}
     return sums.summed(sales, looks).rename(named)

@@ -1,9 +1,9 @@
-"""Keeps the newest market of each product in `market_newest`, in the transaction of the import that
-observed it.
+"""Stores the newest market of each product in `market_newest`, in the transaction of the import of
+its observations.
 
-The sums (`catalog/market/sums.py`) cover the thirty days before the look, not before the time of
-reading. So they stay correct until the next look, and a look older than a day is not used as
-evidence anyway.
+The sums (`catalog/market/sums.py`) cover the thirty days before the look, which is the time of the
+observation, not the time of reading. So they stay correct until the next look. A look older than a
+day is not used as evidence.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cardsync.catalog.market.verdicts import SALES_WINDOW, SUPPLY_SINCE
 from cardsync.platform.database.copy import read_integers, write_rows
 from cardsync.platform.database.session import run
 
-# This number of products is summed at a time. It bounds the memory of an import.
+# The number of products that are summed at a time, which limits the memory of an import.
 _AT_ONCE: Final = 20_000
 
 
 def microseconds(column: str) -> str:
-    # `extract` would compute in numeric, which costs several times as much.
+    # `extract` would compute in numeric, which takes several times as long.
     return f"(date_part('epoch', {column}) * 1000000)::bigint"
 
 
@@ -41,7 +41,8 @@ _CLOCKS: Final = {
     "sales_fetched_at": f"coalesce({microseconds('sales_at')}, 0)",
     "listings_observed_at": f"coalesce({microseconds('listings_at')}, 0)",
 }
-# The products of a part have adjacent ids: the range lets the planner read only theirs.
+# The products of a part have adjacent ids. With the condition on their range, the planner reads
+# only the rows of these products.
 _SALES: Final = """
     (SELECT s.product_id, s.sold_at AS at, s.cell, s.price
        FROM looked k
@@ -59,8 +60,8 @@ _LISTINGS: Final = """
 
 
 class NewestEvidence(NamedTuple):
-    """`looks` has the products' times and `fell` of each; the others are results of
-    `catalog/market/sums.py`.
+    """The evidence of some products. `looks` has the times of their looks and `fell`; `listed` and
+    `summed` are results of the functions in `catalog/market/sums.py`.
     """
 
     looks: pl.DataFrame
@@ -73,8 +74,8 @@ async def shown(
     looks: str,
     values: Mapping[str, object],
 ) -> AsyncIterator[NewestEvidence]:
-    """Yield the evidence of looks at products, some products at a time. `looks` is a query of
-    (product_id, sales_at, listings_at).
+    """Yield the evidence of looks at products, some products at a time. `looks` is a query with the
+    columns product_id, sales_at and listings_at.
     """
     await session.execute(text(_LOOKED.format(looks=looks)), dict(values))
     await session.execute(text("ANALYZE looked"))
@@ -110,12 +111,14 @@ async def observed(
     values: Mapping[str, object],
     columns: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the columns of observations, none of which is null. `at` is their time."""
+    """Return `columns` of the observations in `source` as integers. No column may be null; `at` is
+    the time of an observation.
+    """
     asked = {name: f"{name}::bigint" for name in columns} | {"at": microseconds("at")}
     return await read_integers(session, asked, source, sums.PRODUCT, values)
 
 
-# The columns of `market_newest`, with the columns of `catalog/market/sums.py` that they hold.
+# The columns of `market_newest`, each with the column of `catalog/market/sums.py` for its value.
 HELD: Final = {
     "product_id": "product_id",
     "cell": "cell",
@@ -163,8 +166,8 @@ _FELL: Final = """
 
 
 async def keep_newest(session: AsyncSession, products: str) -> int:
-    """Update the rows of some products, and return how many were written. `products` is a query of
-    their ids without values.
+    """Update the rows of some products, and return the number of written rows. `products` is a
+    query of product ids without parameters.
     """
     for statement in _INCOMING:
         await session.execute(text(statement))

@@ -1,5 +1,5 @@
-"""Reads sales and listings from CSV or Parquet as typed frames, slice by slice, with the unusable
-rows and the reason for each.
+"""Reads sales and listings from CSV or Parquet as typed frames, slice by slice, and lists the
+unusable rows with reasons.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ _REQUIRED: Final = ("product_id", *_CELL, "price", "quantity")
 _CSV: Final = CsvColumns({name: column_name(name) for name in _REQUIRED}, _REQUIRED)
 _TIMES: Final = ("sold_at", "fetched_at", "observed_at")
 _TIME: Final = pl.Datetime("us", "UTC")
-# Lines that a spreadsheet may have read as one cell: a bare CR, a byte-order mark in the middle,
-# ="7".
+# Signs of an unusual CSV that is read row by row: a whole line as one quoted cell, a bare CR, a
+# byte-order mark inside the file, or a cell like ="7".
 _ODD: Final = re.compile(
     rb'^"(?:[^",\r\n]*,|""[^"\r\n]*"",)[^\r\n]*"\r?$|\r[^\n]|\xef\xbb\xbf|="', re.MULTILINE
 )
 _MOST_COPIES: Final = 1_000_000
-# An older time comes from a misread unit; PostgreSQL's calendar should not be what rejects it.
+# Times outside this range have a wrong unit. They are rejected here, before PostgreSQL rejects
+# dates outside its calendar.
 _OLDEST: Final = pl.datetime(1990, 1, 1, time_zone="UTC")
 _NEWEST: Final = pl.datetime(2200, 1, 1, time_zone="UTC")
 
@@ -51,7 +52,9 @@ class MarketFileError(CommandError):
 
 
 class Slice(NamedTuple):
-    """A number of rows of a file; the cells are in the catalog's normal forms."""
+    """A part of a file. `rows` counts its rows; condition, printing and language have the catalog's
+    spellings.
+    """
 
     rows: int
     sales: pl.DataFrame
@@ -60,10 +63,8 @@ class Slice(NamedTuple):
 
 
 def slices(path: Path, form: str, kind: str | None = None) -> Iterator[Slice]:
-    """Yield the file's rows, slice by slice. `kind` is the kind of observation if the file has no
-    column for it.
-
-    Raises MarketFileError.
+    """Yield the file's rows, slice by slice. `kind` (sale or listing) is that of all rows if the
+    file has no column `kind`. Raises MarketFileError.
     """
     cells = _Cells()
     try:
@@ -90,7 +91,7 @@ def _parquet(path: Path) -> Frames:
 
 def _csv(path: Path) -> tuple[Frames, str]:
     """Return the rows of a CSV and its decimal sign. A file in the usual format is read in chunks,
-    any other row by row. Raises NotATable.
+    all other files row by row. Raises NotATable.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -105,14 +106,14 @@ def _csv(path: Path) -> tuple[Frames, str]:
 def _of_table(table: Table) -> Frames:
     names = [*map(_named, table.header)]
     rows = enumerate(table.rows, 1)
-    # The columns are known even if the table has no row.
+    # The first frame is yielded even without rows, so that its columns are checked.
     yield frame_of_rows(names, [*islice(rows, _ROWS_AT_ONCE)])
     while some := [*islice(rows, _ROWS_AT_ONCE)]:
         yield frame_of_rows(names, some)
 
 
 def _named(name: str) -> str:
-    """Return a column's name in our spelling."""
+    """Return a column's name in lower case with underscores."""
     return column_name(name).replace(" ", "_")
 
 
@@ -137,7 +138,7 @@ def _known(names: list[str], kind: str | None) -> list[pl.Expr]:
 
 
 class _Cells:
-    """The spellings of condition, printing and language that occurred, with their normal forms."""
+    """The known spellings of conditions, printings and languages, with the catalog's spellings."""
 
     def __init__(self) -> None:
         self._conditions = {**{code.lower(): code for code in CODES.values()}, **CODES}
@@ -148,7 +149,7 @@ class _Cells:
         }
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Replace the rows' texts by their normal forms; null if a text is unknown."""
+        """Return the rows with the catalog's spellings; null for an unknown text."""
         known = (self._conditions, self._printings, self._languages)
         return rows.with_columns(
             pl.col(name)
@@ -194,7 +195,7 @@ def _slice(raw: pl.DataFrame, cells: _Cells, decimal: str) -> Slice:
 
 
 def _nothing(raw: pl.DataFrame) -> pl.Series:
-    """Return which rows are blank, and which repeat the header."""
+    """Return which rows are blank or repeat the header."""
     cells = {
         name: pl.col(name).cast(pl.String).str.strip_chars(" \t\0\x1a\u00a0") for name in _REQUIRED
     }
@@ -232,9 +233,9 @@ def _as_plain(
 
 
 def _units(raw: pl.DataFrame, decimal: str) -> pl.Expr:
-    """Return prices as ten-thousandths; a fifth decimal rounds half-up."""
+    """Return prices in ten-thousandths, rounded half-up."""
     if raw.schema["price"].is_float():
-        # A float holds fifteen digits, and a price with its decimals has at most twelve.
+        # A float is exact to fifteen digits; a price with its decimals has at most twelve.
         usable = pl.col("price").is_finite() & (pl.col("price") < 10**9)
         return (
             pl.when(usable)
@@ -264,7 +265,7 @@ def _moments(said: pl.Series) -> pl.Series:
         return said.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     if said.dtype != pl.String:
         return pl.Series(said.name, [None] * len(said), dtype=_TIME)
-    # The usual format costs a quarter of the general one.
+    # Parsing the usual format takes a quarter of the time of the general parsing below.
     usual = said.str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="us", strict=False)
     if usual.null_count() == said.null_count():
         return usual.dt.replace_time_zone("UTC")
@@ -282,7 +283,7 @@ def _moments(said: pl.Series) -> pl.Series:
 
 
 def _reason(said: pl.DataFrame) -> pl.Expr:
-    """Return why a row cannot be used, null if it can."""
+    """Return the reason why a row is unusable; null for a usable row."""
     sale = pl.col("kind") == "sale"
     checks: list[tuple[pl.Expr, pl.Expr]] = [
         (~(pl.col("product_id") > 0).fill_null(False), pl.lit("product_id is not a number")),

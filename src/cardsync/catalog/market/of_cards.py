@@ -1,10 +1,10 @@
-"""Reads the market of a seller's cards: sales, listings and buy-outs with their times, as one
-frame.
+"""Reads the market of a seller's cards as one frame: sales, listings and buy-outs with their times.
 
-An import stores a product's market (`catalog/market/newest.py`), and the few cells are read as
-numbers. The market's tables are read by product ids and never joined with cards. If no fresh
-observation was imported, the network's evidence is used. It never shows a buy-out, because a change
-of the source would look like one. Observations with a time in the future count as unknown.
+An import has stored the market of each product (`catalog/market/newest.py`). The market's tables
+are read by product ids and never joined with cards. If no fresh observation was imported, the
+network's evidence is used. The network's evidence never indicates a buy-out, because the change
+from imported to network figures would look like a buy-out. Observations with a time in the future
+count as unknown.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import read_integers, read_rows
 
 TIME: Final = pl.Datetime("us", "UTC")
-# Each figure of the network needs this number of sellers besides the reader.
+# The minimum number of sellers, without the reading seller, for each figure of the network.
 SELLERS: Final = 3
-# A shop that has this share of all products reads the whole table: naming its products costs more.
+# A shop with at least `_MANY` products, and 1/`_PART` of all products, reads the whole table,
+# because passing its product ids to the database takes longer.
 _MANY: Final = 5_000
 _PART: Final = 4
 _SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_look'::regclass"
-# Each seller counts once: the figures are the lowest price of all, and the median of the sellers'
-# medians. A seller that was not read for a day does not count, nor does a hidden one.
+# Each seller counts once: the figures are the lowest price of all sellers, and the median of the
+# sellers' medians. Sellers who are hidden, or were not read for a day, do not count.
 _NETWORK: Final = f"""
     SELECT n.product_id, n.cell,
            CASE WHEN count(n.low) >= :sellers THEN min(n.low) END,
@@ -87,7 +88,7 @@ COLUMNS: Final[dict[str, Any]] = {
     "listings_count": pl.Int64(),
     "listings_observed_at": TIME,
     "buy_out_detected_at": TIME,
-    # Whether the figure is the network's.
+    # True if the figures are the network's.
     "sales_of_network": pl.Boolean(),
     "listings_of_network": pl.Boolean(),
 }
@@ -97,7 +98,7 @@ def _or_zero(columns: Mapping[str, str]) -> dict[str, str]:
     return {name: f"coalesce({column}, 0)::bigint" for name, column in columns.items()}
 
 
-# The columns that are read, as integers that are never null.
+# These columns are read as integers with 0 instead of null.
 _CLOCKS: Final = ("sales_fetched_at", "listings_observed_at")
 _ABSENT_AS_ZERO: Final = ("listings_low", "sales_median", "sales_newest_at")
 _LOOKS: Final = (
@@ -121,13 +122,13 @@ _FIGURES: Final = (
     "market_newest WHERE true",
 )
 
-# The columns of a card's product and cell in the market, 0 if the card has none.
+# The columns for the product and the cell of a card in the market; 0 if the card has none.
 KEYS: Final = ("market_product", "market_cell")
 
 
 @dataclass(frozen=True)
 class Market:
-    """Whether there is imported evidence and network evidence, and the cells that occur."""
+    """The existing kinds of evidence, imported or of the network, and the ids of all cells."""
 
     imported: bool
     network: bool
@@ -147,7 +148,7 @@ class Market:
 
     @property
     def joins(self) -> str:
-        """Return the joins that add KEYS to `card c`. The few cells are bound as values, so that a
+        """Return the joins that add KEYS to `card c`. The few cells are parameters, so that a
         seller's cards are not joined with the market's tables.
         """
         return """
@@ -188,8 +189,8 @@ async def market_of(
     now: datetime,
     only: str,
 ) -> pl.DataFrame:
-    """Return `id` and COLUMNS of the cards whose products have observations. `only` is a condition
-    on `card c` without values.
+    """Return `id` and COLUMNS of the cards whose products have observations. `only` is an SQL
+    condition on `card c` without parameters.
     """
     market = await the_market(session)
     if market.is_empty:
@@ -213,7 +214,7 @@ async def evidence_of(
     seller_id: int,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return COLUMNS of each row of KEYS, in order; all are null for a product without
+    """Return COLUMNS for each row of `keys`, in the same order; all are null for a product without
     observations.
     """
     cards = keys.select(product_id="market_product", cell="market_cell")
@@ -236,7 +237,7 @@ async def _newest(
     products: pl.Series,
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the looks and the figures of at least these products."""
+    """Return the looks and the figures of these products, or of all products if these are many."""
     which: dict[str, object] = {}
     count = len(products)
     if few := count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
@@ -281,7 +282,7 @@ async def _of_network(
 
 
 def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:
-    """Return the products of which sales, listings or both were not imported recently."""
+    """Return the products without recently imported sales, or without recently imported listings."""
     fresh = looks.filter(
         (pl.col("sales_fetched_at") >= pl.lit(now - SALES_FETCHED, TIME).cast(pl.Int64))
         & (pl.col("listings_observed_at") >= pl.lit(now - LISTINGS_FRESH, TIME).cast(pl.Int64))
@@ -295,8 +296,8 @@ async def buy_outs_of(
     looks: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return (product_id, cell, buy_out_detected_at) of the products whose supply fell. A sale
-    counts if it had been observed at the product's look.
+    """Return product_id, cell and buy_out_detected_at of the buy-outs among the products whose
+    supply fell. Only sales before the product's newest look at sales count.
     """
     recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
     fallen = looks.filter("fell", recent)
@@ -325,13 +326,13 @@ def joined(
     others: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return COLUMNS of each of the cards' (product_id, cell). `looks` has the times of products,
-    `figures` the figures of cells, and `others` the network's.
+    """Return COLUMNS for each product_id and cell of `cards`. `looks` has the times of products,
+    `figures` the imported figures of cells, and `others` the network's figures.
     """
     known = cards.join(looks, on="product_id", how="left", maintain_order="left")
     for frame in (figures, bought):
         known = known.join(frame, on=sums.CELL, how="left", maintain_order="left")
-    # An observation of the product without a row of this cell means that the cell was empty.
+    # If the product was observed, a cell without a row had no sales or listings.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
     evidence = known.with_columns(
@@ -355,7 +356,7 @@ def joined(
     return evidence.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
 
 
-# The figures that the network's replace, by the flag that marks them.
+# The imported figures with the network's figures that replace them, by the flag of the replacement.
 _BY_NETWORK: Final = {
     "listings_of_network": {
         "listings_low": "network_low",
@@ -373,7 +374,7 @@ _BY_NETWORK: Final = {
 
 
 def _with_network(evidence: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """Use the network's figures where no fresh one was imported."""
+    """Replace figures by the network's if no fresh figures were imported."""
     sold = _network_is_taken("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
     listed = _network_is_taken("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
     joined = evidence.join(others, on=sums.CELL, how="left", maintain_order="left").with_columns(
@@ -388,6 +389,6 @@ def _with_network(evidence: pl.DataFrame, others: pl.DataFrame, now: datetime) -
 
 
 def _network_is_taken(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
-    """Return whether the network's figure is used: it exists, and no fresh one was imported."""
+    """Return whether the network's figures are used: they exist, and no fresh ones were imported."""
     old = pl.col(own) < pl.lit(now - fresh, TIME).cast(pl.Int64)
     return pl.col(other).is_not_null() & (pl.col(own).is_null() | old)

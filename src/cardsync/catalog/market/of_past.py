@@ -1,10 +1,11 @@
-"""Reads the market as it was known at earlier moments, one after the other, for a backtest: the
-evidence that a run at each moment would have read.
+"""Reads the market evidence of successive past moments for a backtest: at each moment, the evidence
+that a pricing run would have read then.
 
-The newest look at a product up to the moment counts: its newest snapshot of listings, and the sales
-that were known when its sales were last looked at. Each moment after the first reads only the
-observations since the previous one, and recomputes the products that were looked at
-(`catalog/market/sums.py`). The network's past is not stored, so it is not used.
+For each product, this is its newest snapshot of listings before the moment, and the sales that were
+known when its sales were last observed (a look, see `models.py`). For each moment after the first,
+only the observations since the previous moment are read, and only products with a new look are
+computed again (`catalog/market/sums.py`). The network's past evidence is not stored, so it is not
+used.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _LOOKS: Final = queries_of(__package__)["looks_of_past"]
 
 @dataclass(frozen=True)
 class _Source:
-    """Observations of one kind: their table, time and other columns, and how long before the moment
-    they are needed.
+    """A kind of observation: its table, the columns for the time (`clock`) and the values
+    (`others`), and the maximum age of needed observations.
     """
 
     table: str
@@ -54,8 +55,8 @@ class _Source:
 
     @property
     def gathered(self) -> str:
-        """Return a statement that selects the span's observations of the seller's products, by
-        their time.
+        """Return the statement that copies the observations of the seller's products, from `:since`
+        to `:last`, into a temp table, sorted by time.
         """
         others = (f"m.{name}" for name in self.others)
         columns = ", ".join(("m.product_id", f"m.{self.clock} AS at", *others))
@@ -81,7 +82,7 @@ _SOURCES: Final = (_LISTINGS, _SALES, _SALES_LOOKS)
 
 
 class PastMarket:
-    """The market of a seller's cards, as of the moment of the last call."""
+    """The market of a seller's cards at the moment of the last call of `evidence`."""
 
     def __init__(
         self,
@@ -102,15 +103,15 @@ class PastMarket:
         self._sales = pl.DataFrame()
 
     async def evidence(self, keys: pl.DataFrame, at: datetime) -> pl.DataFrame:
-        """Return `of_cards.COLUMNS` of each row of `of_cards.KEYS`, in order. Each call needs a
-        later moment than the one before, and none after the last.
+        """Return `of_cards.COLUMNS` for each row of `keys`, in the same order. `at` must be later
+        than in the previous call, and not after `last`.
         """
         if self._at is None:
             await self._begin(at)
         else:
             await self._advance(self._at, at)
         self._at = at
-        # Before the first look no sale was known.
+        # Before the first look at sales, no sale was known, so that none may count.
         known = self._looks.with_columns(pl.col("sales_fetched_at").fill_null(0))
         bought = await buy_outs_of(self._session, self.known, known, at)
         return await asyncio.to_thread(self._evidence, keys, bought, at)
@@ -155,7 +156,7 @@ class PastMarket:
         self._sales = self._sales.filter(_SALES.is_needed(at))
 
     def _look(self, listings: pl.DataFrame, looks: pl.DataFrame) -> None:
-        """Apply the observations of the products that were looked at."""
+        """Compute the figures of the products with a new look again."""
         of = sums.PRODUCT
         sales = looks.group_by(of).agg(sales_fetched_at=pl.col("at").max())
         supplies = listings.group_by(of).agg(listings_observed_at=pl.col("at").max())
@@ -189,6 +190,6 @@ async def past_market(
     seller_id: int,
     last: datetime,
 ) -> PastMarket | None:
-    """Return the market up to a last moment, or None if nothing was ever imported."""
+    """Return a reader of the market up to the moment `last`; None if nothing was ever imported."""
     market = await the_market(session)
     return PastMarket(session, seller_id, market, last) if market.imported else None

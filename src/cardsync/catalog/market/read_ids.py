@@ -16,7 +16,9 @@ CardIds = Annotated[list[str] | None, QueryParameter(description="Cards by our i
 
 
 def read_ids(name: str, given: list[str] | None) -> list[int]:
-    """Return ids that are repeated or separated by commas. Raises InvalidPayload."""
+    """Return the ids of a query parameter that may be repeated or contain commas. Raises
+    InvalidPayload.
+    """
     found: list[int] = []
     for said in ",".join(given or []).split(","):
         digits = said.strip()

@@ -19,9 +19,9 @@ async def clearing_coverage_of(
     marketplace_id: MarketplaceIds = None,
     card_id: CardIds = None,
 ) -> ClearingCoverage:
-    """Units of the asked cards in a sample of their products' latest 25 sales, of the own
-    condition, printing and language and of thirty days. At most 200 cards; without any the answer
-    is empty, and a card that is not the caller's is left out.
+    """Sold units of the requested cards, with the same condition, printing and language, among the
+    latest 25 sales of their products, of the last thirty days. At most 200 cards; cards that are
+    not the caller's are skipped.
     """
     by_marketplace = read_ids("marketplace_id", marketplace_id)
     by_card = read_ids("card_id", card_id)
@@ -30,7 +30,7 @@ async def clearing_coverage_of(
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
-    """Return the route at one of its two addresses: one is in /api, the other is not."""
+    """Return the route at a path. The route exists in /api and outside of it."""
     route = get(
         path,
         operation_id=name,

@@ -1,6 +1,5 @@
-"""Reads the stored market evidence of some products, ready for `catalog/market/verdicts.py`.
-
-These tables belong to no seller, so they are read by product ids and never joined with cards.
+"""Reads the stored market evidence of some products, for `catalog/market/verdicts.py`. The tables
+belong to no seller, so they are read by product ids and never joined with cards.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market.verdicts import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
 
-# A product's first row has its times, and an empty sale if no sale is known.
+# A product without known sales has one row whose columns of the sale are null.
 _LATEST: Final = """
     SELECT k.product_id, k.sales_at, s.sold_at, s.price, s.quantity,
            c.condition, c.printing, c.language
@@ -31,7 +30,7 @@ _LATEST: Final = """
 
 @dataclass
 class Sold:
-    """A product's latest sales in all conditions, and the time of the look."""
+    """A product's latest sales in all conditions, and the time at which they were observed."""
 
     fetched_at: datetime | None = None
     sales: list[Sale] = field(default_factory=list)
@@ -42,7 +41,7 @@ async def latest_sales(
     products: Collection[int],
     now: datetime,
 ) -> dict[int, Sold]:
-    """Return the latest sales of each product that was ever looked at."""
+    """Return the latest sales of each product that was ever observed."""
     found: dict[int, Sold] = {}
     if not products:
         return found
@@ -78,14 +77,16 @@ _SALES_SINCE: Final = """
 
 @dataclass
 class Supplied:
-    """A product's recent supply, snapshot by snapshot, and the sales of that time."""
+    """A product's recent supply by cell and snapshot, the times of all snapshots, and the sales of
+    that time.
+    """
 
     cells: dict[Cell, dict[datetime, Supply]] = field(default_factory=dict)
     moments: set[datetime] = field(default_factory=set)
     sales: list[Sale] = field(default_factory=list)
 
     def of(self, cell: Cell) -> list[Supply]:
-        """Return a cell's supply; a snapshot without the cell means that nothing was listed."""
+        """Return a cell's supply at each snapshot; zero for a snapshot without the cell."""
         known = self.cells.get(cell, {})
         return [known.get(at) or Supply(at, 0, 0, None) for at in sorted(self.moments)]
 
@@ -99,7 +100,9 @@ async def recent_supply(
     now: datetime,
     span: timedelta = SUPPLY_SINCE,
 ) -> dict[int, Supplied]:
-    """Return the supply and the sales of each product in the time in which a buy-out counts."""
+    """Return the supply and the sales of each product in the last `span`, which is long enough to
+    find a buy-out that still counts.
+    """
     values = {"products": list(products), "since": now - span, "now": now}
     found: dict[int, Supplied] = {}
     if not values["products"]:

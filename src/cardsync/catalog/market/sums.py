@@ -1,9 +1,8 @@
 """Computes the newest listings and the sums of sales of each cell from columns of observations, and
 finds the products whose supply fell. Pure.
 
-These rules exist only here. An import stores the sums of the newest looks (`newest.py`), and a
-backtest computes those of earlier ones (`of_past.py`). Times are microseconds, prices
-ten-thousandths.
+An import stores the sums of the newest looks (`newest.py`), and a backtest computes the sums of
+earlier looks (`of_past.py`). Times are microseconds, prices ten-thousandths.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from cardsync.catalog.market.verdicts import FALL_LEAVES_BP, SALES_WEEK, SALES_W
 
 PRODUCT: Final = "product_id"
 CELL: Final = (PRODUCT, "cell")
-# Looks at products: when their sales and their listings were seen, null if never.
+# The columns of looks at products: when their sales and listings were observed; null if never.
 LOOKS: Final = (PRODUCT, "sales_fetched_at", "listings_observed_at")
 SALES: Final = (PRODUCT, "at", "cell", "price")
 LISTINGS: Final = (PRODUCT, "at", "cell", "listings", "copies", "low")
@@ -32,7 +31,7 @@ def _span(span: timedelta) -> int:
 
 
 def listed(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells of each product's snapshot at its look; a cell without a row was not listed."""
+    """Return the cells of each product's snapshot at its look. A cell without listings has no row."""
     seen = looks.select(PRODUCT, at="listings_observed_at")
     return listings.join(seen, on=(PRODUCT, "at"), how="semi").select(
         *CELL, listings_low="low", listings_count="listings"
@@ -40,8 +39,8 @@ def listed(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
 
 
 def fallen(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.Series:
-    """Return the products in which some cell has much less supply at the look than it had recently.
-    `evidence.buy_out` judges them.
+    """Return the products with a cell whose supply at the look is much less than it was recently.
+    `verdicts.buy_out` decides whether that is a buy-out.
     """
     seen = pl.col("listings_observed_at")
     since = seen - _span(SUPPLY_SINCE)
@@ -53,8 +52,8 @@ def fallen(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.Series:
 
 
 def summed(sales: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
-    """Return the sums of the thirty days before each look; the mean of two middle prices rounds
-    half-up, as in `evidence.median`.
+    """Return the sums of each cell's sales in the thirty days before the look. The mean of two
+    middle prices rounds half-up, as in `verdicts.median`.
     """
     seen = pl.col("sales_fetched_at")
     counted = sales.join(looks.select(PRODUCT, seen), on=PRODUCT).filter(
@@ -72,6 +71,8 @@ def summed(sales: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(listed: pl.DataFrame, summed: pl.DataFrame) -> pl.DataFrame:
-    """Return both figures in one frame; a cell that lacks one has a count of zero there."""
+    """Return listings and sums of sales in one frame; a cell without one of them has a count of
+    zero.
+    """
     both = listed.join(summed, on=CELL, how="full", coalesce=True)
     return both.with_columns(pl.col(_COUNTS).fill_null(0))

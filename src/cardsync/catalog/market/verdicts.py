@@ -1,9 +1,9 @@
-"""Judges market evidence: the verdict that the observations support at a moment, and its reason.
+"""Judges market evidence: returns the verdict from the observations at a moment, and its reason.
 Pure.
 
 A verdict without usable evidence is null, never zero. An observation with a time in the future is
-unknown. Every limit includes its edge: evidence that is exactly as old as allowed is fresh. Prices
-are ten-thousandths of a dollar.
+unknown. Evidence that is exactly as old as its limit is fresh. Prices are ten-thousandths of a
+dollar.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ LISTINGS_FRESH: Final = timedelta(hours=24)
 SALES_SAMPLE: Final = 25
 ANCHOR_SALES: Final = 3
 
-# The card's own condition must lose at least four fifths of its supply, from at least ten copies,
-# within a day.
+# A buy-out is a fall of a cell's supply by at least four fifths, from at least ten copies, within a
+# day.
 FALL_WITHIN: Final = timedelta(hours=24)
 FALL_FROM_COPIES: Final = 10
 FALL_LEAVES_BP: Final = 2_000
 
-# A buy-out that still counts was detected after its supply had been seen, at most a day before.
+# Supply older than this can't belong to a buy-out that still counts.
 SUPPLY_SINCE: Final = BUY_OUT_WINDOW + 2 * FALL_WITHIN
 
-# A spike is above the median of sixty days; the last days are compared with those before.
+# A spike is a rise of the last days' prices above the median of the earlier days in sixty days.
 SPIKE_BASE: Final = timedelta(days=60)
 SPIKE_LASTS_DAYS: Final = 3
 SPIKE_BASE_DAYS: Final = 10
@@ -43,7 +43,7 @@ Age = Literal["fresh", "unknown", "future", "expired"]
 
 
 class Cell(NamedTuple):
-    """The part of a product's market to which a card belongs."""
+    """The condition, printing and language of a part of a product's market."""
 
     condition: str
     printing: str
@@ -58,7 +58,7 @@ class Sale(NamedTuple):
 
 
 class Supply(NamedTuple):
-    """The listings of one cell at one moment; no listing at all is a supply of zero copies."""
+    """The listings of one cell at one moment; without listings, a supply of zero copies."""
 
     observed_at: datetime
     listings: int
@@ -127,10 +127,9 @@ def freshness(
 
 
 def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> BuyOut:
-    """Find a fall of the supply within a day, with sales, after which the supply did not return.
-
-    `detected_at` is the first observation that showed it. `in_buy_out_window` decides whether it is
-    recent.
+    """Find a fall of the supply within a day, with sales, from which the supply has not recovered.
+    `detected_at` is the time of the first observation after the fall. `in_buy_out_window` decides
+    whether that is recent.
     """
     seen = sorted(one for one in supply if one.observed_at <= now)
     if len(seen) < 2:
@@ -179,10 +178,9 @@ def _any(sorted_times: Sequence[datetime], first: datetime, last: datetime) -> b
 
 
 def spike(prices: Iterable[Price], now: datetime) -> Spike:
-    """Return whether the last days' prices are above the median of sixty days.
-
-    The base must be stable: half of its days are within a tenth of its median. A rise of one day is
-    not a spike yet.
+    """Return whether the prices of the last three days are far above the median of the days before,
+    within sixty days. The earlier days must be stable: half of them are within a tenth of their
+    median.
     """
     days = _daily(one for one in prices if now - SPIKE_BASE <= one.observed_at <= now)
     since = (now - timedelta(days=SPIKE_LASTS_DAYS)).date()
@@ -219,9 +217,8 @@ def clearing(
     fetched_at: datetime | None,
     now: datetime,
 ) -> Clearing:
-    """Count the cell's units among the latest 25 sales of its whole product in 30 days.
-
-    Zero does not prove that there is no demand, because the sample is small.
+    """Count the cell's units of the last 30 days among the latest 25 sales of its product in all
+    cells. Zero does not prove that there is no demand, because the sample is small.
     """
     clock = freshness("The latest check of sales", fetched_at, now, SALES_FETCHED)
     if not clock.holds:
