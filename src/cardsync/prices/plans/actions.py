@@ -31,7 +31,9 @@ OwnType = Literal[
     "quick_add.publish",
     "lots",
 ]
-"""Actions of writes outside plans: they become plans where they need a member's click."""
+"""Actions of writes that no plan contains. Such a write becomes a plan if it needs a member's
+click.
+"""
 _IN_RUN: Final = {"pricing.sales", "pricing.preset", "pricing.reprice"}
 OF_PINS: Final = ("pricing.pins", "pricing.pin_many")
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
@@ -167,7 +169,9 @@ class RuleAction(msgspec.Struct):
     set: Annotated[dict[str, Any], Like(RuleFields)] | None = None
     """The fields of the rule to set"""
     scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
-    """The cards to judge overlap by, as a search; by default the rule's own"""
+    """A search of the affected cards, by which overlaps are found; by default the rule's
+    own search
+    """
 
     def at(self, place: str) -> RuleChange:
         op, values = self.op, self.set or {}
@@ -238,7 +242,7 @@ class NewList(msgspec.Struct):
 
 
 class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
-    """A list that is created may be given by its name alone, one that is deleted by its id."""
+    """A new list may be given as its name alone, and a deleted list as its id."""
 
     create: Annotated[list[Annotated[Any, Like(str | NewList)]], _Few] | None = None
     """The lists to make"""
@@ -280,7 +284,7 @@ PlanActions = Annotated[
 
 
 def read_actions(actions: object) -> Actions:
-    """Raises InvalidPayload or TransitionMatrixTooLarge."""
+    """Read the actions of a plan. Raise InvalidPayload or TransitionMatrixTooLarge."""
     changes: list[Change] = []
     types: set[ActionType] = set()
     priced = 0

@@ -24,7 +24,7 @@ from cardsync.prices.standing import pins_of
 from cardsync.stock.search.known_names import name_key
 
 Basis = dict[str, Any]
-# Two listed values count as equal if they differ by at most this fraction.
+# Two listed values count as equal if they differ by at most one part in this many.
 _SAME_PARTS = 100
 
 _LISTS = """

@@ -67,7 +67,9 @@ def used_of(past: pl.DataFrame, budget: int) -> Used:
 
 
 def _furthest_bp(past: pl.DataFrame, name: str) -> int:
-    """Only the other limits apply to cards that never cost more than a dollar."""
+    """Return the largest move of a card in basis points of its earlier price. Cards that never cost
+    more than a dollar are omitted: these limits do not apply to them.
+    """
     moved, base = pl.col(name), pl.col("price") - pl.col(name)
     dear = past.filter(pl.max_horizontal("price", base) > loss.CHEAP, base > 0, moved != 0)
     return int(dear.select((moved.abs() * loss.WHOLE_BP // base).max()).item() or 0)

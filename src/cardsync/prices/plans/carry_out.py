@@ -349,7 +349,7 @@ async def _remove_cards(
 
 
 async def _list_of(session: AsyncSession, caller: Caller, change: ListChange) -> int:
-    """Raises NotFound."""
+    """Return the id of the list that the change names. Raise NotFound."""
     if change.list_id is not None:
         return change.list_id
     id = await session.scalar(

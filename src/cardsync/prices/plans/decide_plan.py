@@ -1,8 +1,8 @@
 """Applies or declines a waiting plan after a member's click. The plan is applied only if the rules,
 pins and lists of its basis have not changed since the member saw it.
 
-A plan that drifted is stored as a new revision, which needs a new click. Two concurrent clicks
-apply a plan once: the lock of the seller's state row serializes them.
+If they have changed, the plan has drifted: it is stored as a new revision, which needs a new click.
+Two concurrent clicks apply a plan once: the lock of the seller's state row serializes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from cardsync.prices.plans.new_plans import apply_clicked, count_applied, take_o
 from cardsync.prices.plans.try_plan import Judged, judge
 
 WAITING = ("pending_review", "drifted", "refused_by_limit")
-"""Plans in these states take a click; a limit that refuses a plan is lifted by it."""
+"""Plans in these states wait for a member's click. The click also lifts a limit that refused the
+plan.
+"""
 
 
 async def confirm(
@@ -62,7 +64,7 @@ async def confirm(
 
 
 async def decline(session: AsyncSession, caller: Caller, plan_id: int, now: datetime) -> AgentPlan:
-    """Raises NotFound, PlanNotWaiting."""
+    """Decline the plan. Raise NotFound, PlanNotWaiting."""
     plan = await _waiting(session, caller, plan_id, now)
     if plan.status in ("declined", "expired"):
         return plan
@@ -91,7 +93,7 @@ async def _waiting(session: AsyncSession, caller: Caller, plan_id: int, now: dat
 
 
 async def plan_of(session: AsyncSession, seller_id: int, plan_id: int) -> AgentPlan:
-    """Raises NotFound."""
+    """Return the plan with this id. Raise NotFound."""
     statement = select(AgentPlan).where(AgentPlan.seller_id == seller_id, AgentPlan.id == plan_id)
     plan = await session.scalar(statement.execution_options(populate_existing=True))
     if plan is None:
@@ -126,7 +128,7 @@ async def _look_again(
     await session.refresh(plan)
     found = drifted(plan.basis, judged.basis, was, judged.size)
     if not found:
-        # The click applies the latest judgment.
+        # The click applies the plan as judged now.
         plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
         return judged
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1

@@ -32,8 +32,8 @@ async def largest_moves(
     weighed: Weighed[Any],
     now: datetime,
 ) -> list[dict[str, Any]]:
-    """Return each `shown.CardMove` as JSON, ordered by the change of the listed value, largest
-    first. Call it while the write is in effect.
+    """Return the moves as JSON of `schemas.CardMove`, ordered by the change of the listed value,
+    largest first. Call it while the write is in effect.
     """
     if weighed.moved is None or weighed.moved.is_empty():
         return []

@@ -1,4 +1,4 @@
-"""Lots that a key writes, as an action of a plan. The cost of cards decides floors, so a write
+"""Writes of lots by a key, as actions of a plan. Floors depend on the cost of cards, so a write
 beyond the loss limits waits for a member.
 """
 

@@ -109,7 +109,9 @@ async def weigh(
 
 
 class _Scales(Protocol):
-    """Compares the prices before a write with others. An instance is made before the write is done."""
+    """Compares the prices before a write with those after it. An instance is created before the
+    write.
+    """
 
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
         """Return the moves to the prices after the write: by the run `then`, and by each changed
@@ -135,8 +137,8 @@ async def _scales(
 
 @dataclass(frozen=True)
 class _Beside:
-    """Reads outside the transaction. The transaction's changes are not visible there, so the run
-    must hold them.
+    """Compares prices outside the transaction. The transaction's changes are not visible there, so
+    the run must contain them.
     """
 
     heavy: HeavyWork
@@ -171,8 +173,8 @@ async def moves_beside(
 
 @dataclass(frozen=True)
 class _Here:
-    """Reads in the write's own transaction, one part of the cards at a time. Cards that fit into
-    one part are read once; after the write only their rules are read again.
+    """Compares prices in the write's own transaction, one part of the cards at a time. Cards that
+    fit into one part are read once; after the write only their rules are read again.
     """
 
     session: AsyncSession
@@ -181,7 +183,7 @@ class _Here:
     parts: Sequence[Reach]
     before: Sequence[pl.DataFrame]
     seen: Stock | None
-    # The run holds every change of the write.
+    # Whether the run contains every change of the write.
     in_run: bool
 
     @classmethod

@@ -26,7 +26,9 @@ Outcome = Literal[
 
 
 class AgentPlan(Base):
-    """`status` is an `Outcome`; amounts are ten-thousandths of a dollar."""
+    """A plan of an assistant and its outcome, `status`. Amounts are in ten-thousandths of
+    a dollar.
+    """
 
     __tablename__ = "agent_plan"
     __table_args__ = (
@@ -53,7 +55,7 @@ class AgentPlan(Base):
     basis: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     size: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     results: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
-    # The cards that the plan moves furthest (`shown.CardMove`).
+    # The cards that the plan moves furthest (`schemas.CardMove`).
     cards: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     drift: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     # A member's click names the revision that the member saw.
@@ -70,7 +72,7 @@ class AgentPlan(Base):
 
 
 class PlanPermission(Base):
-    """A mode that the owner set. Without a row, the credential's default applies."""
+    """A permission mode that the owner set. Without a row, the credential's default applies."""
 
     __tablename__ = "plan_permission"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -64,7 +64,7 @@ class PlanFields(msgspec.Struct):
 
 
 def read_plan(body: Mapping[str, object]) -> PlanRequest:
-    """Raises InvalidPayload or TransitionMatrixTooLarge."""
+    """Read the request of a plan. Raise InvalidPayload or TransitionMatrixTooLarge."""
     given = read(body, PlanFields)
     if given.plan_key is not None and not given.plan_key.strip():
         raise errors.InvalidPayload("plan_key: must not be blank")
@@ -138,9 +138,10 @@ async def propose(
     body: Mapping[str, object],
     now: datetime,
 ) -> AgentPlan:
-    """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions,
-    ConfirmationNeeded (a member's large plan without `confirm`), and the errors of the operations.
-    After an error nothing is stored, not even the plan.
+    """Judge and store a proposed plan, and apply it if the verdict allows it. Raise InvalidPayload,
+    TransitionMatrixTooLarge, OverlappingRuleTransitions, ConfirmationNeeded (a member's large plan
+    without `confirm`), and the errors of the operations. After an error nothing is stored, not even
+    the plan.
     """
     caller.must_be_owner()
     asked = read_plan(body)

@@ -90,7 +90,7 @@ async def decide_on_plan(
     settings: Settings,
     plan_id: int,
 ) -> Response[Any]:
-    """The form names the plan's revision that the member saw, and one of two words."""
+    """Confirm or decline the plan, at the revision that the member saw."""
     token = session_token(request.scope)
     if token is None:
         return go(f"/sign-in?then=/plans/{plan_id}")
@@ -114,7 +114,9 @@ async def decide_on_plan(
 
 
 def _refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
-    """After the sign-in the member is sent back to the plan."""
+    """Return the error page. A visitor without a session is sent to the sign-in, and from there
+    back to the plan.
+    """
     if isinstance(exc, errors.Unauthorized):
         return go(f"/sign-in?then={request.url.path}")
     return refused(request, exc)

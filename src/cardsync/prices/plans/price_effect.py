@@ -43,7 +43,7 @@ from cardsync.prices.plans.actions import Actions, OwnChange, RuleChange
 from cardsync.prices.plans.asked_data import asked_by, asked_of
 from cardsync.prices.standing import decided_of, with_decided
 
-# A move of a cent on a cheap card does not count as a leap, as in the run's breaker.
+# A move of less than 25 cents does not count as a leap, as in the breaker of runs.
 _LEAP = 2_500
 # The maximum number of cards that are read and priced at a time, in a web process and in a separate
 # process.
@@ -317,8 +317,8 @@ def size_of(
     cap_bp: int,
     shop: ShopValue,
 ) -> Size:
-    """Return the size of the change. `moved` is summed. The shop's value before the change values
-    the moved cards at the prices from which the change is measured. Pure.
+    """Return the size of the change. `moved` is a result of `summed`. The shop's value before the
+    change has the moved cards at the prices from which the change is measured. Pure.
     """
     if moved is None:
         return Size(cap_bp=cap_bp, shop_value=shop.listed)

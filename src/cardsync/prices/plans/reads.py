@@ -1,4 +1,4 @@
-"""Reads one plan by its id, or a page of them, newest first. A plan whose time has passed has the
+"""Reads one plan by its id, or a page of plans, newest first. A plan whose time has passed has the
 status `expired`.
 """
 
@@ -22,7 +22,7 @@ from cardsync.prices.rollback.rollbacks import rollback_of
 
 
 async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan:
-    """Raises NotFound."""
+    """Return the plan with this id for an owner. Raise NotFound."""
     caller.must_be_owner()
     return await plan_of(session, caller.seller_id, plan_id)
 
@@ -49,7 +49,7 @@ async def page_of(
     paging: Paging,
     now: datetime,
 ) -> Numbered[AgentPlan]:
-    """Raises InvalidPayload for an unknown status."""
+    """Return a page of plans, newest first. Raise InvalidPayload for an unknown status."""
     caller.must_be_owner()
     which = [AgentPlan.seller_id == caller.seller_id]
     if status is not None:

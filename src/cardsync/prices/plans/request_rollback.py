@@ -36,8 +36,8 @@ async def ask_for(
     *,
     dry_run: bool,
 ) -> RequestedRollback:
-    """A repeated request returns the same rollback. The loss limits apply to a request by a key or
-    a token. A member has seen the diff.
+    """Request a rollback; a repeated request returns the same rollback. The loss limits apply only
+    to keys and tokens, because a member has seen the diff.
 
     Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen, NeedsReview.
     """

@@ -49,7 +49,7 @@ Body = dict[str, Any]
 
 
 class PlanClick(msgspec.Struct):
-    """`revision` is that of the plan as the member saw it; without it, the newest counts."""
+    """`revision` is the plan's revision that the member saw; by default the newest."""
 
     revision: int | None = None
 
@@ -94,9 +94,9 @@ async def propose_plan(
     settings: Settings,
     data: Annotated[Body, Like(new_plans.PlanFields)],
 ) -> Response[PlanShown]:
-    """`{plan_key?, dry_run?, actions: [{type, …}]}`: all of the actions or none. A plan that is too
-    large for the credential's permission mode waits for a member at `confirm_url`. The same
-    `plan_key` makes no second plan.
+    """Propose a plan `{plan_key?, dry_run?, actions: [{type, …}]}`, whose actions are carried out
+    all or none. A plan that is too large for the credential's permission mode waits for a member at
+    `confirm_url`. A repeated `plan_key` creates no second plan.
     """
     now = clock.now()
     plan = await new_plans.propose(session, caller, settings, data, now)
@@ -113,7 +113,7 @@ async def list_plans(
     request: AnyRequest, caller: Caller, session: AsyncSession, settings: Settings,
     status: str | None = None,
 ) -> Plans:  # fmt: skip
-    """The newest plans first; `status` leaves those of one outcome."""
+    """List the plans, newest first; `status` selects the plans with one outcome."""
     now = clock.now()
     given = request.query_params
     paging = read_paging(
@@ -135,7 +135,7 @@ async def read_plan(
     settings: Settings,
     plan_id: int,
 ) -> PlanShown:
-    """One plan, with what became of it."""
+    """Return one plan with its outcome."""
     plan = await reads.read(session, caller, plan_id)
     return await reads.shown(session, plan, settings.origin, clock.now())
 
@@ -162,8 +162,8 @@ async def confirm_plan(
     plan_id: int,
     data: PlanClick | None = None,
 ) -> PlanShown:
-    """A member's click: the plan applies if all is as it was shown; else it is `drifted`, and takes
-    a new click.
+    """Confirm a plan by a member's click. The plan is applied if nothing has changed since it was
+    shown; otherwise it is `drifted` and needs a new click.
     """
     now, revision = clock.now(), data.revision if data else None
     plan = await decide_plan.confirm(session, caller, settings, plan_id, revision, now)
@@ -182,7 +182,7 @@ async def decline_plan(
     settings: Settings,
     plan_id: int,
 ) -> PlanShown:
-    """A member refuses the plan; nothing of it is done."""
+    """Decline a plan: none of its actions is carried out."""
     now = clock.now()
     plan = await decide_plan.decline(session, caller, plan_id, now)
     return plan_body(plan, settings.origin, now)
@@ -193,7 +193,7 @@ async def decline_plan(
     responses=problems(*BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired),
 )
 async def read_permissions(caller: Caller, session: AsyncSession) -> PlanPermissions:
-    """The permission mode of each credential and kind of action."""
+    """Return the permission mode of each credential and kind of action."""
     return msgspec.convert(await permissions.read(session, caller), PlanPermissions)
 
 
@@ -210,7 +210,8 @@ async def change_permissions(
     return msgspec.convert(changed, PlanPermissions)
 
 
-# Creating a plan waits for other writers, and reads the cards of searches.
+# The time of these requests is bounded, because creating a plan waits for other writers and reads
+# the cards of searches.
 BOUNDED = {"session": Provide(provide_bounded_session)}
 router = Router(
     path="",

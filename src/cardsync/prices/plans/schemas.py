@@ -20,7 +20,9 @@ _TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")
 
 
 class PlanResult(msgspec.Struct):
-    """`place` is the change's place in the plan; `id` is null for what is not made yet."""
+    """`place` is the change's place in the plan; `id` is null if the change has not created its
+    object yet.
+    """
 
     place: str
     """The place of the change in the plan"""
@@ -32,8 +34,8 @@ class PlanResult(msgspec.Struct):
 
 
 class CardMove(msgspec.Struct):
-    """A card that the plan moves. `price_in_the_end` is the price when caps and stale cuts have run
-    their course; `reason` is the step that decides the price, or null where no rule does.
+    """A card that the plan moves. `price_in_the_end` is the price after caps and stale cuts have
+    moved it fully; `reason` is the step that decides the price, or null if no rule does.
     """
 
     marketplace_id: int
@@ -44,15 +46,16 @@ class CardMove(msgspec.Struct):
     price_before: str | None
     price_after: str | None
     price_in_the_end: str | None
-    """The price after caps and stale cuts have run their course, in USD"""
+    """The price after caps and stale cuts have moved it fully, in USD"""
     reason: str | None
-    """The step that decides the price; null: no rule does"""
+    """The step that decides the price; null if no rule does"""
 
 
 class PlanShown(msgspec.Struct):
-    """`limit` and `error` say why a plan was refused or waits, and what to do; `confirm_url` is
-    where a member decides, as long as one can. `expected_status` is what a dry run would have come
-    to. `cards` are those that the plan moves furthest, as it was judged last.
+    """`limit` and `error` are the reason why a plan was refused or waits, and the remedy.
+    `confirm_url` is the page where a member decides, as long as a member can. `expected_status` is
+    the outcome that the plan of a dry run would have. `cards` are the cards that the plan moves
+    furthest, by the latest judgment.
     """
 
     plan_id: Annotated[int, Column("id")]
@@ -68,7 +71,7 @@ class PlanShown(msgspec.Struct):
     results: list[PlanResult]
     """The outcome of each change"""
     cards: list[CardMove]
-    """The cards that it moves furthest"""
+    """The cards that the plan moves furthest"""
     drift: list[str]
     revision: Annotated[int, Reads(lambda revision: revision or 1)]
     limit: Annotated[str | None, Column("limit_name")]

@@ -54,7 +54,9 @@ async def judge(
     now: datetime,
     settings: Settings,
 ) -> Judged:
-    """Raises the errors of the operations, and OverlappingRuleTransitions."""
+    """Judge the plan by a trial. Raise the errors of the operations, and
+    OverlappingRuleTransitions.
+    """
     seller_id = caller.seller_id
     account, live = await live_run(session, seller_id, now)
     await refuse_overlaps(session, seller_id, live, actions)
@@ -112,7 +114,9 @@ async def refuse_overlaps(
     run: Run,
     actions: Actions,
 ) -> None:
-    """Raises OverlappingRuleTransitions, and InvalidQuery for a scope that can't be read."""
+    """Refuse a plan that enables or disables a rule whose cards another pricing action selects,
+    too. Raise OverlappingRuleTransitions, and InvalidQuery for a scope that can't be read.
+    """
     read = {
         change.scope: await need_readable(session, seller_id, change.scope, f"{change.place}.scope")
         for change in actions.rules

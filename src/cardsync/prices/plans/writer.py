@@ -100,9 +100,9 @@ async def write(
     weighed: bool = True,
 ) -> T:
     """Do a write of prices; `action` is the write as an action of a plan. `source_of` returns the
-    source of the result's moves (`loss/moves.py`), or None if nothing changed; when the source
-    ends, its moves end. A write that is not `weighed` has no limits, but an owner may want to
-    confirm it.
+    source of the result's moves (`loss/moves.py`), or None if nothing changed; the moves count
+    until the source ends. A write that is not `weighed` is not measured and has no limits, but an
+    owner may want to confirm it.
 
     Raises NeedsReview (a plan was stored), ConfirmationNeeded, and the errors of `do`.
     """

@@ -155,7 +155,9 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
 
 
 async def create_list(writer: Writer, name: object) -> CardListBody:
-    """Make a list. A new list has no cards, but a query may select the cards that are not on it."""
+    """Create a list. A new list has no cards, but it can change prices: a query may select the
+    cards that are not on it.
+    """
     do = partial(seller_lists.create_list, writer.session, writer.caller, name, writer.now)
     return await write(writer, actions.list_edit("create", name=name), do)
 

@@ -1,6 +1,7 @@
-"""Recommendations as proposals. Accepting reads the card's evidence again, by the code that
-generates recommendations, and sets the proposed price as the card's target. If the evidence differs
-from the review's, nothing is applied: the review stays pending with a new revision.
+"""Accepts recommendations, and undoes decisions about them. Accepting reads the card's evidence
+again, by the code that generates recommendations, and sets the proposed price as the card's target.
+If the evidence has changed since the review was made, nothing is applied: the review stays pending
+with a new revision.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | 
 
 
 async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
-    """Restore the card's target. An immediate undo does not count as an outcome. Raises
+    """Restore the card's target. Outcomes do not count an acceptance that was undone. Raises
     ChangedSince, MutexHeld.
     """
     session, caller, state, now = deciding

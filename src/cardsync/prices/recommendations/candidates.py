@@ -92,8 +92,9 @@ async def _reviews(
     cards: pl.DataFrame,
     most: int,
 ) -> list[dict[str, object]]:
-    """Return the best review of each card, up to the limit of rows, judged by the price history of
-    the seller's own uploads if the review is based on them.
+    """Return the best review of each card, at most `most` reviews. Reviews of the kind
+    generic_raise are checked by the card's price history: if the market price has leapt, the card
+    gets its best review of another kind instead.
     """
     asked = generation.Limits(run, most)
     able = generation.eligible(cards, cards["stored_target"])
@@ -216,8 +217,8 @@ def _review(row: dict[str, object]) -> dict[str, object]:
 
 
 def _confidence(row: dict[str, Any]) -> str:
-    """Return the confidence of a review. A market price that has stayed above a stable median
-    raises it to medium.
+    """Return the confidence of a review: medium if the market price has stayed above a stable
+    median, otherwise the confidence of its kind.
     """
     history = row["history"]
     return "medium" if history is not None and history.verdict.holds else row["confidence"]

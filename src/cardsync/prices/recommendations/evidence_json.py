@@ -1,7 +1,7 @@
-"""Writes the evidence of a recommendation as JSON, with its figures and clocks, and computes the
-key of the evidence. Pure.
+"""Writes the evidence of a recommendation as JSON, with its figures and their times, and computes
+the key of the evidence. Pure.
 
-The key covers figures and prices but no clocks, so evidence that was only observed again has the
+The key covers figures and prices but no times, so evidence that was only observed again has the
 same key.
 """
 

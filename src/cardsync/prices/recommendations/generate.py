@@ -121,8 +121,8 @@ _PINNED_SINCE: Final = """
        AND p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = c.marketplace_id
        AND (p.until IS NULL OR p.until > :now)
 """
-# The same evidence was observed again: only its clocks are updated, and the revision stays. Another
-# rule may govern.
+# If the same evidence was observed again, only its times are updated, and the revision stays.
+# Another rule may govern the card now.
 _SEEN_AGAIN: Final = f"""
     UPDATE proposal r
        SET rule_id = f.rule_id, evidence = {_AS_STORED["evidence"]},

@@ -41,7 +41,7 @@ DEPTH_LISTINGS: Final = 3
 DEPTH_UNDERCUT_BP: Final = 100
 PULSE_SALES: Final = 5
 PULSE_RISE_BP: Final = 500
-# A raise must reach both of these to be proposed.
+# A raise is proposed only if it is at least this amount and at least this percentage.
 LEAST_RISE: Final = 500
 LEAST_RISE_BP: Final = 300
 STALE_CUT_BP: Final = 2_000
@@ -126,8 +126,8 @@ def _worth_it(price: pl.Expr, base: pl.Expr) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Kind:
-    """`holds` is true if the evidence is fresh and sufficient, `wanted` is the price that it
-    supports.
+    """A kind of review. `holds` is true if the evidence is fresh and sufficient; `wanted` is the
+    price that the evidence supports.
     """
 
     kind: str
@@ -270,9 +270,9 @@ def _valued(proposals: pl.DataFrame, run: Run) -> pl.DataFrame:
     """Add `expected_value`: the net of the proposed price less the net of the current price, times
     the copies that thirty days may sell.
 
-    The copies are the sales of the card's cell in thirty days, at most the stock. If sales are
-    unknown, a quarter of a copy is assumed. An estimate is no finer than a cent, so it is rounded
-    half-up.
+    The copies are the sales of the product in the card's condition, printing and language in thirty
+    days, at most the stock. If sales are unknown, a quarter of a copy is assumed. The value is
+    rounded half-up to cents.
     """
     raised = proposals.filter(_worth_it(pl.col("proposed"), pl.col("asked_now")))
     gains = _nets(pl.col("proposed"), run, raised, "net") - _nets(

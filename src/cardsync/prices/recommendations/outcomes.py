@@ -99,7 +99,7 @@ _NAMES: Final = "SELECT id, name FROM pricing_rule WHERE seller_id = :seller"
 
 
 async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> OutcomesShown:
-    """Raises OwnerRequired."""
+    """Return the outcomes of applied recommendations and of hold-outs. Raise OwnerRequired."""
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
     values = {

@@ -33,8 +33,8 @@ _REASONS: Final[dict[Verdict, str]] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """A card with an applied review, and the net of each unchanged card by the card's id. The net
-    is zero if the card did not sell.
+    """A card with an applied review, and the net of each matched card, whose price was not changed,
+    by the card's id. The net is zero if the card did not sell.
     """
 
     brought: int

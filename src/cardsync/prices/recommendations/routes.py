@@ -56,9 +56,9 @@ async def read_holds(
     page_number: PageNumber = None,
     page_size: PerPage = None,
 ) -> HoldsShown:
-    """The cards whose market gate did not pass when the newest sync priced them. Their prices are
-    offered only while the evidence in the receipt is fresh: with unknown, future or expired clocks,
-    or a buy-out of more than four hours ago, `price_options` is null.
+    """List the cards whose market gate did not pass when the newest sync priced them. Prices are
+    offered only while the evidence in the receipt is fresh: `price_options` is null if a time is
+    unknown, in the future or too old, or if a buy-out was more than four hours ago.
     """
     paging = read_paging(page_number, page_size, *OF_CARDS)
     now = clock.now()
@@ -72,8 +72,9 @@ async def read_badges(
     marketplace_id: MarketplaceIds = None,
     card_id: CardIds = None,
 ) -> BadgesShown:
-    """A buy-out within four hours, fresh listings in the own condition, and why the price is held.
-    At most 200 cards; a card that is not the caller's, or not in stock, is left out.
+    """Return the badges of at most 200 cards: a buy-out within four hours, fresh listings in the
+    card's condition, and the reason why the price is held. A card that is not the caller's, or not
+    in stock, is omitted.
     """
     by_marketplace = read_ids("marketplace_id", marketplace_id)
     by_card = read_ids("card_id", card_id)
@@ -89,8 +90,8 @@ async def read_recommendations(
     page_number: PageNumber = None,
     page_size: PerPage = None,
 ) -> Polled[RecommendationsShown]:
-    """The pending price reviews, those first that may bring the most money; stale stock and advice
-    on rules are separate, and are not paged.
+    """List the pending price reviews, the highest expected value first. Stale stock and advice on
+    rules are separate lists without pages.
     """
     paging = read_paging(page_number, page_size, *OF_CARDS)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
@@ -103,14 +104,16 @@ async def read_recommendations(
 
 @get("/recommendations/outcomes", responses=problems(*READ_BY_OWNERS))
 async def read_outcomes(caller: Caller, database: Database, settings: Settings) -> OutcomesShown:
-    """The net of applied recommendations, beside that of matched cards that were left alone."""
+    """Compare the net of applied recommendations with the net of matched cards whose price was left
+    alone.
+    """
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         return await outcomes(session, caller, clock.now())
 
 
 class OfRevision(msgspec.Struct):
-    """The revision that the caller saw, as the list had it."""
+    """The recommendation's revision that the caller saw in the list."""
 
     revision: Annotated[Any, Like(datetime, needed=True)] = None
 
@@ -150,15 +153,15 @@ async def accept_recommendation(
     recommendation_id: int,
     data: OfRevision,
 ) -> Response[DecisionShown]:
-    """Set the proposed price as the card's target, if the evidence is still what it was. Otherwise
-    the review stays pending with a new revision: a `generic_raise` is previewed again (202), every
+    """Set the proposed price as the card's target, if the evidence has not changed. Otherwise the
+    review stays pending with a new revision: a `generic_raise` is previewed again (202), every
     other kind is refused.
     """
     revision: datetime = read(data.revision, Revision, "revision")
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = Writer(session, caller, settings, clock.now())
         decided = await accept(writer, recommendation_id, revision)
-    # The new revision stays though the request is refused.
+    # The new revision is stored although the request is refused.
     if decided is None:
         raise MarketEvidenceChanged
     queued = decided.status == "preview_queued"
@@ -172,7 +175,7 @@ async def dismiss_recommendation(
     recommendation_id: int,
     data: OfRevision,
 ) -> DecisionShown:
-    """Dismiss a recommendation; nothing of its kind comes back within thirty days."""
+    """Dismiss a recommendation; it is not made again within thirty days."""
     return await _settled(database, caller, recommendation_id, data, "dismissed")
 
 
@@ -183,7 +186,7 @@ async def snooze_recommendation(
     recommendation_id: int,
     data: OfRevision,
 ) -> DecisionShown:
-    """Put a recommendation aside until its evidence changes."""
+    """Snooze a recommendation until its evidence changes."""
     return await _settled(database, caller, recommendation_id, data, "snoozed")
 
 
@@ -217,7 +220,7 @@ async def shown_recommendations(
     database: Database,
     data: Observations,
 ) -> RecordedShown:
-    """Record that at least half of each row was visible in a foreground tab, once a revision."""
+    """Record that at least half of each row was visible in a foreground tab, once per revision."""
     observed = read(data.observations, list[Observation], "observations")
     async with database.tenant(caller.seller_id) as session:
         return RecordedShown(await record_shown(session, caller, observed, clock.now()))

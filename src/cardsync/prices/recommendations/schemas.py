@@ -1,6 +1,4 @@
-"""The shapes of holds and recommendations: operations return them, the API sends them and pages
-show them. Pure.
-"""
+"""The JSON structs of holds and recommendations, for operations, the API and pages. Pure."""
 
 from __future__ import annotations
 
@@ -42,8 +40,8 @@ _Evidence = Annotated[dict[str, Any], Reads(lambda text: msgspec.Raw(text.encode
 
 
 class RecommendationShown(msgspec.Struct):
-    """`expected_value` is an estimate and no return. `evidence` has the figures with their clocks,
-    `reason`, `would_change` and `competing_signals`; advice on a rule has no card.
+    """`expected_value` is an estimate, not a guarantee. `evidence` has the figures with their
+    times, `reason`, `would_change` and `competing_signals`; advice on a rule has no card.
     """
 
     id: int
@@ -71,7 +69,9 @@ class RecommendationShown(msgspec.Struct):
 
 
 class RecommendationsShown(msgspec.Struct):
-    """`total` counts the price reviews, and `expected_value` sums what they may bring."""
+    """`total` counts the price reviews, and `expected_value` is the sum of their expected
+    values.
+    """
 
     recommendations: list[RecommendationShown]
     """Reviews of prices; a card has at most one"""
@@ -99,9 +99,9 @@ class RecordedShown(msgspec.Struct):
 
 
 class OutcomeShown(msgspec.Struct):
-    """The net that applied reviews of one kind, or of one rule, brought a card within thirty days,
-    beside matched cards that were left alone. `interval` holds 95 %; it is null where the verdict
-    is `not_enough_sales`. `waiting` decisions are younger than thirty days.
+    """The net per card within thirty days of applied reviews of one kind or one rule, compared with
+    matched cards whose price was left alone. `interval` is the 95 % interval of the difference; it
+    is null if the verdict is `not_enough_sales`. `waiting` decisions are younger than thirty days.
     """
 
     kind: Annotated[str, Like(ReviewKind)] | None
@@ -110,7 +110,7 @@ class OutcomeShown(msgspec.Struct):
     rule_name: str | None
     accepted: int
     auto_applied: int
-    """The ones that the automatic mode applied"""
+    """Reviews that the automatic mode applied"""
     waiting: int
     cards: int
     cards_sold: int
@@ -126,23 +126,24 @@ class OutcomeShown(msgspec.Struct):
 
 
 class HoldoutShown(msgspec.Struct):
-    """The net that a rule's cards brought within thirty days, beside that of the cards that chance
-    held out at their old price. `waiting` cards were drawn within thirty days.
+    """The net per card within thirty days of cards that followed a rule, compared with the rule's
+    hold-out: cards drawn at random, which kept their price. `waiting` counts the cards that were
+    drawn within the last thirty days.
     """
 
     rule_id: int
     rule_name: str | None
     waiting: int
     cards: int
-    """The rule's cards that changed their price"""
+    """Cards that followed the rule"""
     cards_sold: int
     held_cards: int
-    """Cards that kept their price by chance"""
+    """Cards of the hold-out"""
     held_sold: int
-    """Those of them that sold"""
+    """Cards of the hold-out that sold"""
     net_per_card: str | None
     held_per_card: str | None
-    """Their net per card, in USD"""
+    """Net per card of the hold-out, in USD"""
     difference_per_card: str | None
     interval: list[str] | None
     verdict: Literal["more", "less", "no_difference", "not_enough_sales"]
@@ -150,8 +151,8 @@ class HoldoutShown(msgspec.Struct):
 
 
 class AppliedShown(msgspec.Struct):
-    """One applied review: the net that its card brought within thirty days, and the mean of the
-    matched cards that were left alone. One card alone proves nothing, so it has no verdict.
+    """One applied review: the net of its card within thirty days, and the mean net of the matched
+    cards. A single card proves nothing, so there is no verdict.
     """
 
     id: int
@@ -167,7 +168,7 @@ class AppliedShown(msgspec.Struct):
     sold: bool
     """The card sold"""
     net: str | None
-    """The amount that the card brought within 30 days, in USD"""
+    """The card's net within 30 days, in USD"""
     control_per_card: str | None
     control_cards: int
 
@@ -176,24 +177,24 @@ class OutcomesShown(msgspec.Struct):
     """`reviews` are the latest applied reviews whose thirty days have ended."""
 
     window_days: int
-    """Over how many days"""
+    """Number of days for which sales are counted"""
     outcomes: list[OutcomeShown]
     """The results of applied reviews, by kind or rule"""
     holdouts: list[HoldoutShown]
-    """The same of rules, beside cards that kept their price"""
+    """The results of rules with a hold-out"""
     reviews: list[AppliedShown]
     """The latest applied reviews whose days have ended"""
 
 
 class HeldShown(msgspec.Struct, omit_defaults=True):
-    """`price` is the price that is not asked."""
+    """`price` is the price that is withheld."""
 
     reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]
     """The cause that holds the price"""
     message: str
     """Why the price is held, for people"""
     price: str | None
-    """The price that is not asked, in USD"""
+    """The price that is withheld, in USD"""
     cap_period: CapPeriod | None = None
     """The period of the cap that limits the price"""
 
@@ -205,17 +206,19 @@ class HeldShown(msgspec.Struct, omit_defaults=True):
 
 
 class CardBadges(msgspec.Struct):
-    """Null where it is unknown, stale, or does not hold."""
+    """The badges of a card. A badge is null if its evidence is unknown or stale, or if it does not
+    apply.
+    """
 
     card_id: int
     marketplace_id: int
     bought_out_at: datetime | None
-    """When a buyout was seen; null: none"""
+    """Time at which a buyout was detected; null if none was"""
     condition_listings: int | None
     listings_observed_at: datetime | None
     """When the listings were observed"""
     held: HeldShown | None
-    """Why the price is held; null: it is not"""
+    """The reason why the price is held; null if it is not held"""
 
     @property
     def few(self) -> bool:
@@ -224,11 +227,13 @@ class CardBadges(msgspec.Struct):
 
 class BadgesShown(msgspec.Struct):
     cards: list[CardBadges]
-    """The cards that were asked for"""
+    """The requested cards"""
 
 
 class OptionsShown(msgspec.Struct):
-    """The price is the formula's now; the aggressive one would undercut the lowest listing."""
+    """`formula_price` is the card's price by the rule's formula; `aggressive_price` would undercut
+    the lowest listing.
+    """
 
     formula_price: str | None
     aggressive_price: str | None
@@ -236,16 +241,18 @@ class OptionsShown(msgspec.Struct):
 
 
 class GateVerdict(msgspec.Struct):
-    """`condition_listings` is the count of the decision, null where none was known."""
+    """`condition_listings` is the number of listings when the gate decided, null if it was
+    unknown.
+    """
 
     condition_listings: int | None
     passed: bool
-    """The evidence was enough"""
+    """Whether the evidence was sufficient"""
     reason: str
 
 
 class HoldShown(msgspec.Struct):
-    """`price_options` is null unless all evidence behind them is fresh at this moment."""
+    """`price_options` is null unless all evidence behind the prices is fresh now."""
 
     marketplace_id: int
     card: RecommendedCard

@@ -1,11 +1,11 @@
-"""Moves cards to the prices that an agent imported, with their history, in slabs under the lease;
-`platform/work/runner.py` runs it.
+"""Writes the prices that an agent imported to the cards, and the former prices to the price
+history, in slabs (parts of limited size) under the lease. `platform/work/runner.py` runs this work.
 
-A rollback's event also removes the targets of its cards, so that no export overwrites the restored
-prices before the next run. It removes the prices that the seller accepted before the rollback, so
-that the next run does not overwrite them either. A price that was observed after the import is not
-changed. If both happened within the possible error of a client's clock, the price that the import
-replaced decides.
+A rollback's event also removes the targets of its cards and the prices that the seller accepted
+earlier, so that neither the price file nor the next run overwrites the restored prices. A price
+that was observed after the import is not changed. If it was observed so shortly after the import
+that a client's clock may be wrong, it is changed if it still equals the price that the import
+replaced.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _MOVE = f"""{_MOVED}, kept AS (
            observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
-# The effect of the moves by the rule that set the targets, and the largest moves.
+# Selects the sums of the moves for each rule that set the targets, and the largest moves.
 _BROUGHT = queries_of(__package__)["brought"].format(
     moved=_MOVED, runs_looked_at=RUNS_LOOKED_AT, largest=LARGEST
 )
@@ -101,8 +101,8 @@ _UNASK = f"""
       FROM price_rollback_card r
      WHERE c.target_price IS NOT NULL
 {_OF_CARDS}"""
-# The pin of an accepted recommendation, and a price accepted beyond the review limits, would
-# restore prices that the seller has rolled back since. A pin that a person set is not deleted.
+# Deletes pins of accepted recommendations and prices accepted beyond the review limits, because
+# they would restore prices that the seller rolled back. Pins that a person set are not deleted.
 _UNDECIDE = f"""
     DELETE FROM price_decision d USING price_rollback_card r, card c
      WHERE d.seller_id = :seller AND d.marketplace_id = c.marketplace_id

@@ -22,7 +22,7 @@ def with_more(
     rules: Sequence[Sequence[object]] | None,
     largest: Sequence[Sequence[object]] | None,
 ) -> dict[str, object]:
-    """Return the stored sums with one more part."""
+    """Return the stored sums with those of one more part added."""
     before = kept or {"rules": [], "largest": []}
     return {
         "rules": added([*before["rules"], *(rules or ())]),

@@ -34,13 +34,13 @@ class ImportedRow(msgspec.Struct):
 
 
 class RefusedPriceRow(msgspec.Struct):
-    """A card of the file that the marketplace refused: by its marketplace id, or, of a file of
-    listings, by the entry that X-Quick-Add-Ids named for its row.
+    """A row of the file that the marketplace refused. It is named by the card's marketplace id or,
+    in a quick-add file, by the row's entry in X-Quick-Add-Ids.
     """
 
     marketplace_id: CardId | None = None
     entry_id: CardId | None = None
-    """The quick-add entry of the row; null: it is of none"""
+    """The quick-add entry of the row; null if it has none"""
     message: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
 
 
@@ -67,7 +67,9 @@ class ImportFailure(msgspec.Struct):
 
 
 class FailureReport(msgspec.Struct, kw_only=True):
-    """The same of a file that was not imported; what never came so far has no `imported_at`."""
+    """The report of a file that was not imported. `imported_at` is absent if the import did not
+    start.
+    """
 
     step: Annotated[str, msgspec.Meta(max_length=200)]
     error: ImportFailure
@@ -85,10 +87,9 @@ async def record_import(
     store: Store,
     data: ImportReport,
 ) -> Recorded:
-    """A price file was imported: the cards' current prices move, and the agent's task is
-    done. A price that was seen after the import stays as it was seen; if it was seen at most five
-    minutes after it, `old_price` decides: the card moves if its price is still that one. Sent again
-    it is the same event.
+    """Report an imported price file: the cards get the imported prices, and the agent's task is
+    done. A price that was observed after the import stays, unless it was observed at most five
+    minutes later and still equals `old_price`. A repeated report returns the same event.
     """
     now = clock.now()
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
@@ -114,9 +115,9 @@ async def record_import(
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY),
 )
 async def record_failure(caller: Caller, database: Database, data: FailureReport) -> Recorded:
-    """A price file could not be imported.
+    """Report a price file that could not be imported.
 
-    A rollback that fails changes nothing and can be asked for again.
+    A rollback that fails changes no price and can be requested again.
     """
     now = clock.now()
     report = repricing_events.report_of_failure(

@@ -1,8 +1,8 @@
-"""Prepares a requested rollback: it stores the cards with the prices to restore, in slabs under the
-seller's lease; `platform/work/runner.py` runs it.
+"""Prepares a requested rollback: it stores the cards with the prices to restore, in slabs (parts of
+limited size) under the seller's lease. `platform/work/runner.py` runs this work.
 
-After a killed worker, the next one continues from the stored slabs. A rollback that no agent
-applies is ended here as expired.
+If a worker is killed, the next worker continues after the stored cards. This module also ends the
+rollbacks that no agent applied in time, as expired.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ async def _requested(session: AsyncSession, seller_id: int) -> PriceRollback | N
 
 
 async def _nothing_left(work: Work, seller_id: int) -> bool:
-    """Set the stream's mark to the time when an open rollback, or an agent's claim of a rollback,
-    expires.
+    """Set the stream's due time to the time at which an open rollback, or an agent's claim of a
+    rollback, expires.
     """
     async with work.database.tenant(seller_id) as session:
         await locked(session, seller_id)
         rollback = await open_one(session, seller_id)
         if rollback is not None and rollback.state == "requested":
-            return False  # requested meanwhile, with a new mark
+            return False  # requested meanwhile, with a new due time
         due = await due_of(session, seller_id, STREAM)
         now = clock.now()
         await forget(session, seller_id, STREAM, due)
@@ -118,7 +118,7 @@ async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
     """Prepare one slab in one transaction. After the last card, end the preparation. Return whether
     there is more to do.
 
-    The transaction first locks the seller's row, as canceling does.
+    The transaction first locks the seller's row, as a cancellation does.
     """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:

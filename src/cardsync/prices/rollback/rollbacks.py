@@ -1,7 +1,7 @@
 """Requests, shows and cancels a seller's rollbacks, and ends them by an agent's reports.
 
 A seller has at most one open rollback. Its state is in the rollback's row. The seller's state row,
-which is locked first, has the time until which the export serves a rollback.
+which is locked first, has the time until which a rollback is served instead of the price file.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def ask(
     await session.flush()
     await session.refresh(rollback)
     if cards:
-        # Until the rollback is ready, no export sends the prices that it reverts.
+        # Until the rollback is ready, no price file has the prices that it reverts.
         state.rollback_preparing_until = rollback.expires_at
     note(
         session,
@@ -114,7 +114,7 @@ async def open_one(session: AsyncSession, seller_id: int) -> PriceRollback | Non
 
 
 async def rollback_of(session: AsyncSession, seller_id: int, rollback_id: int) -> PriceRollback:
-    """Raises NotFound."""
+    """Return the rollback with this id. Raise NotFound."""
     statement = select(PriceRollback).where(
         PriceRollback.seller_id == seller_id, PriceRollback.id == rollback_id
     )
@@ -125,7 +125,7 @@ async def rollback_of(session: AsyncSession, seller_id: int, rollback_id: int) -
 
 
 async def read(session: AsyncSession, caller: Caller, rollback_id: int) -> PriceRollback:
-    """Raises NotFound."""
+    """Return the rollback with this id for an owner. Raise NotFound."""
     caller.must_be_owner()
     return await rollback_of(session, caller.seller_id, rollback_id)
 

@@ -1,6 +1,4 @@
-"""HTTP routes of rollbacks: request one with its diff, read it, and cancel it before the agent has
-it.
-"""
+"""HTTP routes of rollbacks: request, read and cancel them."""
 
 from __future__ import annotations
 
@@ -23,9 +21,9 @@ from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, pro
 
 
 class RollbackRequest(msgspec.Struct):
-    """Exactly one of run_id, rule_id, list (its id or slug) and since.
+    """Exactly one of run_id, rule_id, list (an id or slug) and since is required.
 
-    With dry_run nothing is kept.
+    With dry_run nothing is stored.
     """
 
     run_id: int | None = None
@@ -33,7 +31,7 @@ class RollbackRequest(msgspec.Struct):
     list: int | str | None = None
     """A list, by its id or slug"""
     since: str | None = None
-    """Back to the prices of this moment"""
+    """The time whose prices are restored"""
     dry_run: bool = False
 
 
@@ -64,9 +62,9 @@ async def request_rollback(
     settings: Settings,
     data: RollbackRequest,
 ) -> Response[RollbackShown]:
-    """Bring prices back to what they were; the agent imports them as soon as they are prepared.
+    """Restore earlier prices; the agent imports them as soon as they are prepared.
 
-    Asked again, it is the same rollback.
+    A repeated request returns the same rollback.
     """
     now = clock.now()
     asked = await ask_for(
@@ -88,7 +86,7 @@ async def request_rollback(
 
 @get("/rollbacks", responses=problems(*READ_BY_OWNERS))
 async def list_rollbacks(caller: Caller, session: AsyncSession) -> RollbackList:
-    """The newest first, without their diffs."""
+    """List the rollbacks, newest first, without their diffs."""
     now = clock.now()
     return RollbackList(
         [rollback_body(rollback, [], now) for rollback in await rollbacks.newest(session, caller)]
@@ -97,7 +95,7 @@ async def list_rollbacks(caller: Caller, session: AsyncSession) -> RollbackList:
 
 @get("/rollbacks/{rollback_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))
 async def read_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> RollbackShown:
-    """One rollback with its diff."""
+    """Return one rollback with its diff."""
     rollback = await rollbacks.read(session, caller, rollback_id)
     return rollback_body(rollback, await rollbacks.diff_shown(session, rollback), clock.now())
 
@@ -109,7 +107,7 @@ async def read_rollback(caller: Caller, session: AsyncSession, rollback_id: int)
     responses=problems(*FOR_OWNERS, errors.NotFound, NotCancellable, errors.RefusedByGrant),
 )
 async def cancel_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> RollbackShown:
-    """Before it is served. Prices stay as they are."""
+    """Cancel a rollback before it is served. No price changes."""
     rollback = await writes.cancel_rollback(session, caller, rollback_id, clock.now())
     return rollback_body(rollback, await rollbacks.diff_shown(session, rollback), clock.now())
 

@@ -16,9 +16,9 @@ from cardsync.prices.rollback import rollbacks
 
 
 class RolledBackCard(msgspec.Struct):
-    """`current_price` is on the marketplace. `asked_price` is the price that is taken back: the
-    target that is about to be sent or was sent, else the current price. `price` is what the card
-    goes back to.
+    """`current_price` is the marketplace's price. `asked_price` is the price that the rollback
+    replaces: the card's target or, without a target, its current price. `price` is the price that
+    the rollback restores.
     """
 
     marketplace_id: int
@@ -29,7 +29,7 @@ class RolledBackCard(msgspec.Struct):
     current_price: str | None
     target_price: str | None
     asked_price: str | None
-    """The price that is taken back, in USD"""
+    """The price that the rollback replaces, in USD"""
     price: str
     """The price that the card returns to, in USD"""
 
@@ -38,7 +38,7 @@ CardDiff = list[RolledBackCard]
 
 
 class RollbackShown(msgspec.Struct):
-    """`diff` is the first of the cards. A dry run has neither id nor state."""
+    """`diff` has the first cards. A dry run has neither id nor state."""
 
     id: int | None
     state: RollbackState | None
@@ -48,9 +48,9 @@ class RollbackShown(msgspec.Struct):
     run_id: int | None = None
     rule_id: int | None = None
     list: int | None = None
-    """The list whose prices go back; null: another selection"""
+    """The list whose cards get their former prices; null if the scope is not a list"""
     since: str | None = None
-    """Back to the prices of this moment"""
+    """The time whose prices are restored"""
     error: dict[str, Any] | None = None
     requested_at: datetime | None = None
     ready_at: datetime | None = None
