@@ -37,7 +37,7 @@ _TABLE: Final = CsvTable(
 async def cards_as_csv(
     heavy: HeavyWork, caller: Caller, wanted: CardFilter
 ) -> AsyncIterator[bytes]:
-    """Return the file in parts. Raises InvalidPayload for a search that cannot be read."""
+    """Return the CSV file in parts. Raises InvalidPayload for a search that cannot be parsed."""
     return await streamed(heavy, caller, _TABLE, part_of_cards, wanted)
 
 
@@ -49,7 +49,7 @@ async def part_of_cards(
     after: int,
     wanted: CardFilter,
 ) -> Part:
-    """Return the next part of the cards, by id. Raises InvalidPayload."""
+    """Return the next `PART` cards after the id `after`, ordered by id. Raises InvalidPayload."""
     seconds = settings.read_seconds
     try:
         async with database.readings.of(caller.seller_id, seconds) as reading:

@@ -1,8 +1,8 @@
 """Selects cards for a write, by marketplace ids, by card ids, or by a search with filters, and
 returns a query of the cards' ids.
 
-If a caller sends several of these forms, only the first counts; `selected_ids` narrow any form. Ids
-of other sellers' cards and unknown ids are skipped.
+If a caller sends several of these forms, only the first in this order is used. `selected_ids`
+narrow any form. Ids of other sellers' cards and unknown ids are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from cardsync.stock.limits import SELECTED_CHARACTERS, SELECTED_IDS
 from cardsync.stock.search.fields import QueryError
 
 Ids = Annotated[list[Annotated[Any, Like(int)]], msgspec.Meta(max_length=SELECTED_IDS)]
-"""Ids are integers. `Selection` checks that itself: the reader of bodies would accept "5" and 5.0.
+"""Ids are integers. `Selection` checks their type itself, because the parser of request bodies
+accepts "5" and 5.0, too.
 """
 Filter = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]
 SelectedIds = Annotated[str, msgspec.Meta(max_length=SELECTED_CHARACTERS)]
@@ -38,7 +39,7 @@ _FORMS = ("marketplace_ids", "card_ids")
 
 
 class Selection(msgspec.Struct):
-    """`marketplace_ids` count first, then `card_ids`, then `search` with its filters.
+    """A selection of cards by `marketplace_ids`, else by `card_ids`, else by `search` and filters.
 
     Custom listings have negative marketplace ids.
     """
@@ -74,7 +75,9 @@ class Selection(msgspec.Struct):
 
 
 class Picked(NamedTuple):
-    """`query` returns each card once: its `id`, and its `place` in the order of the selection."""
+    """A SQL query that returns each picked card once, with its `id` and its `place` in the order of
+    the selection, and the query's values.
+    """
 
     query: str
     values: dict[str, Any]
@@ -90,8 +93,8 @@ _NARROWED = "c.id = ANY (CAST(:ids AS bigint[]))"
 
 
 def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
-    """Read a selection from a query: ids are separated by commas or repeated. Raises
-    InvalidPayload.
+    """Read a selection from a URL's query. Ids are separated by commas, or their parameter is
+    repeated. Raises InvalidPayload.
     """
     texts = {name: given[name][-1] for name in _TEXTS if given.get(name)}
     ids = {name: _integers(name, given[name]) for name in _FORMS if name in given}
@@ -110,9 +113,9 @@ def _integers(name: str, texts: Sequence[str]) -> list[int]:
 
 
 def both(body: Selection | None, query: Selection) -> Selection:
-    """Combine the parts of a body and of a query into one selection.
+    """Combine the selections of a request's body and of its URL's query.
 
-    Raises InvalidPayload if both have the same part.
+    Raises InvalidPayload if both have the same field.
     """
     said = (body or Selection()).given
     asked = query.given
@@ -194,7 +197,7 @@ async def run_picked(
     """Run a statement that reads the picked cards as `{picked}`, and return its rows. Only the
     values that the statement names are bound.
 
-    Raises InvalidPayload also if the statement takes too long.
+    Raises InvalidPayload if the selection can't be read or the statement takes too long.
     """
 
     async def rows(query: str, given: Mapping[str, object]) -> Sequence[Any]:

@@ -56,7 +56,7 @@ SHOP: Final = 0
 
 
 def read_columns(given: str) -> tuple[str, ...]:
-    """Read names separated by commas, without duplicates and unknown names. Pure."""
+    """Read column names separated by commas; skip duplicates and unknown names. Pure."""
     named = dict.fromkeys(name.strip() for name in given.split(","))
     return tuple(name for name in named if name in COLUMNS)
 

@@ -1,7 +1,7 @@
 """Reads the query of GET /api/cards into a typed filter. Pure.
 
-Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that is
-empty or malformed selects nothing.
+A page number or page size out of range becomes the nearest allowed number. An unknown status, sort
+or direction is refused with 422. A list of ids that is empty or malformed selects no cards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Given = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class CardFilter:
-    """The filter selects cards. `ids` narrow every other part; None means that the query has no
+    """A filter that selects the cards that match all its fields. `ids` is None if the query has no
     ids.
     """
 
@@ -79,7 +79,7 @@ def game_of(text: str) -> str:
 
 
 def selected_ids(given: Given) -> str | None:
-    """Return the ids that narrow a selection, joined by commas; the parameter may be repeated."""
+    """Return the values of the parameter `selected_ids`, joined by commas; None if it is absent."""
     return ",".join(given["selected_ids"]) if "selected_ids" in given else None
 
 
@@ -101,7 +101,7 @@ def _id(part: object) -> int | None:
 
 
 def _last(given: Given, name: str) -> str:
-    """Return the parameter's last value without NUL characters, which PostgreSQL refuses."""
+    """Return the parameter's last value, with U+FFFD in place of NUL, which PostgreSQL refuses."""
     return (given.get(name) or [""])[-1].replace("\0", "\ufffd")
 
 

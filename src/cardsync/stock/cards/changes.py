@@ -26,9 +26,10 @@ IDENTITY = (
 
 @dataclass(frozen=True)
 class Changes:
-    """Each series holds indexes into `rows`, in the order of writing.
+    """The rows of new and changed cards. Each series holds indexes into `rows`, in the order of
+    writing.
 
-    A row is copied only when its slab is written.
+    A row is copied only when the transaction that writes it (a slab, `write.py`) begins.
     """
 
     rows: pl.DataFrame

@@ -1,8 +1,8 @@
 """Settles a match: the seller chooses the product of a card, and later imports keep that product
 for the SKU. The card's lists, places and history stay, because they belong to the card.
 
-The choice has its own row, because an import that runs at the same time may write the product that
-it matched. The import's last transaction restores the chosen product.
+The choice has its own row in `settled_match`, because an import that runs at the same time may
+write its own match to the card. The import's last transaction restores the chosen product.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ async def undo_match(
     undo: Mapping[str, object],
     now: datetime,
 ) -> None:
-    """Bind the card to its former product. Raises ChangedSince if the card's match has changed
-    since.
+    """Bind the card to its former product. Raises ChangedSince if the card has another product than
+    the chosen one by now.
     """
     named = {"seller": caller.seller_id, "card": undo["card"]}
     bound = await _bound(session, named)

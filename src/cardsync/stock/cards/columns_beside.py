@@ -21,7 +21,9 @@ _BESIDE: Final = f"""
 
 
 class CostAndSale(NamedTuple):
-    """None means unknown; a card that never sold has no last sale."""
+    """A card's cost and last sale. `cost` is None if it is unknown, `sold_at` is None if the card
+    never sold.
+    """
 
     cost: Decimal | None
     sold_at: datetime | None

@@ -1,5 +1,5 @@
-"""Makes and drops the monthly partitions of the price history. A partition is made before an
-observation is moved into it, and dropped when its rows have moved to the object store.
+"""Creates and drops the monthly partitions of the price history. A partition is created before the
+first observation of its month is written, and dropped when its rows are in the object store.
 
 A card's newest observation is in the card's row; it moves to `price_observation` when a newer one
 replaces it.
@@ -17,12 +17,14 @@ from cardsync.platform.work.jobs import Work
 
 
 def kept_since(work: Work) -> datetime:
-    """Return the start of the oldest month that the retention keeps."""
+    """Return the start of the oldest month within the retention time."""
     return HISTORY.kept_since(work.settings, clock.now())
 
 
 async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime:
-    """Create the partition of the month of `observed_at` if it is missing; return `kept_since`."""
+    """Create the partition for the month of `observed_at` if it is missing. Return the time before
+    which observations are dropped.
+    """
     since = kept_since(work)
     if observed_at >= since:
         async with work.database.tenant(seller_id) as session:
@@ -34,8 +36,8 @@ async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime
 
 
 async def _oldest(work: Work) -> datetime:
-    """Return the first month that has a partition. Older observations were dropped on arrival, even
-    if today's retention would store them.
+    """Return the first month that has a partition. Older observations can't be stored, even if the
+    retention time has been made longer since.
     """
     async with work.database.shared() as session:
         name = await session.scalar(
@@ -52,7 +54,9 @@ async def _oldest(work: Work) -> datetime:
 
 
 async def drop_old(work: Work) -> int:
-    """Drop the months beyond the retention whose rows have all moved; return their number."""
+    """Drop the partitions older than the retention time whose rows are all in the object store.
+    Return the number of dropped partitions.
+    """
     async with work.database.shared() as session:
         dropped = await session.scalar(
             text("SELECT drop_price_observation_partitions(:month)"),

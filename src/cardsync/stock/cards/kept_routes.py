@@ -35,7 +35,7 @@ from cardsync.web.request import (
 
 
 class SavedSearchBody(msgspec.Struct):
-    """`query` is in the language of docs/search.md."""
+    """A saved search. `query` is a text in the language of docs/search.md."""
 
     id: int
     name: str
@@ -43,13 +43,15 @@ class SavedSearchBody(msgspec.Struct):
 
 
 class SavedSearches(msgspec.Struct):
-    """They are in the shop's own order."""
+    """The shop's saved searches, in the shop's own order."""
 
     saved_searches: list[SavedSearchBody]
 
 
 class SearchToSave(msgspec.Struct):
-    """`name` has 1 to 100 characters, unlike the others' names whatever the case."""
+    """A search to save. `name` has 1 to 100 characters; no other saved search may have the same
+    name, in upper or lower case.
+    """
 
     name: Annotated[
         Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
@@ -58,7 +60,9 @@ class SearchToSave(msgspec.Struct):
 
 
 class SearchChanges(msgspec.Struct):
-    """Only what is given changes; `position` counts from 1."""
+    """Changes of a saved search. Fields that are not sent keep their values; `position` counts from
+    1.
+    """
 
     name: Annotated[Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)])] = (
         msgspec.UNSET
@@ -83,7 +87,7 @@ async def read_saved_searches(caller: Caller, session: AsyncSession) -> SavedSea
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_SEARCH, SavedSearchLimitReached),
 )
 async def save_search(caller: Caller, session: AsyncSession, data: SearchToSave) -> SavedSearchBody:
-    """A new saved search, at the end."""
+    """Save a search at the end of the shop's saved searches."""
     now = clock.now()
     row = await saved_searches.save_search(session, caller, data.name, data.query, now)
     return struct_of(SavedSearchBody, row)
@@ -114,7 +118,7 @@ async def change_search(
     responses=problems(*FOR_EITHER, errors.NotFound),
 )
 async def delete_search(caller: Caller, session: AsyncSession, search_id: int) -> Deleted:
-    """The saved search goes."""
+    """Delete a saved search."""
     await saved_searches.delete_search(session, caller, search_id, clock.now())
     return Deleted(True)
 
@@ -126,7 +130,7 @@ class Columns(msgspec.Struct):
 
 
 class ColumnsToKeep(msgspec.Struct):
-    """The names are those that GET /card_columns answers with."""
+    """The columns to store, by the names that GET /card_columns returns."""
 
     columns: list[Annotated[Any, Like(str)]]
 
@@ -140,20 +144,24 @@ async def read_columns(caller: Caller, database: Database, settings: Settings) -
 
 @put("/card_columns", opt=WRITES, responses=problems(*FOR_EITHER, *WITH_JSON_BODY))
 async def keep_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
-    """Keep the columns that the caller sees by default; a key keeps the shop's."""
+    """Store the columns that the caller sees by default. A call with a key stores the shop's
+    columns.
+    """
     kept = await card_columns.choose_columns(session, caller, data.columns, clock.now())
     return Columns(list(kept))
 
 
 @put("/card_columns/shop", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
 async def keep_shop_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
-    """Keep the columns that every member sees who has chosen none."""
+    """Store the shop's columns, for members who have not chosen their own."""
     kept = await card_columns.choose_columns(session, caller, data.columns, clock.now(), shop=True)
     return Columns(list(kept))
 
 
 class Settled(msgspec.Struct):
-    """A product of the catalog, as GET /api/quick_add/products finds it."""
+    """The chosen product of the catalog; GET /api/quick_add/products returns the ids of
+    products.
+    """
 
     product_id: int
 
@@ -165,7 +173,9 @@ async def card_match(
     settings: Settings,
     card_id: int,
 ) -> MatchBody:
-    """The product that the card was matched to, and which parts of the two agree."""
+    """The product that the card was matched to, and whether their sets, names, numbers and so on
+    agree.
+    """
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return await read_match(reading, caller, card_id)
 
@@ -202,7 +212,8 @@ router = Router(
         card_match,
         settle_card_match,
     ],
-    # These operations wait for other writes to the same searches, columns or match.
+    # These operations may wait for another write to the same searches, columns or match. The
+    # bounded session limits that wait.
     dependencies={"session": Provide(provide_bounded_session)},
     tags=["cards"],
 )

@@ -1,8 +1,8 @@
 """Draws the market prices of a page's cards over 30 days, one line per card, with one query for
 all.
 
-An observation holds until the next one, so a day without an observation has the price of the day
-before. A line begins with the first known price.
+An observed price applies until the next observation, so a day without an observation has the price
+of the day before. A line begins with the first known price.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 
 DAYS: Final = 30
-# The size of the drawing in SVG units; the line keeps `_EDGE` from the upper and the lower edge.
+# The size of the drawing in SVG units. The line's distance from the top and the bottom is at least
+# `_EDGE`.
 WIDTH: Final = 84
 HEIGHT: Final = 20
 _EDGE: Final = 2
-# The statement also reads the newest price, which is on the card itself.
+# `observed_prices` reads the table `price_observation` and, for the newest price, the card's row.
 _OBSERVED: Final = queries_of(__package__)["observed_prices"]
 
 
 class Trend(NamedTuple):
-    """`points` are the points of a polyline in a box of 84 by 20, from the oldest day to today."""
+    """A card's line: the points of an SVG polyline from the oldest day to today, in a box of 84 by
+    20, and the first and the last price.
+    """
 
     points: str
     first: Decimal
@@ -36,7 +39,7 @@ class Trend(NamedTuple):
 async def market_trends(
     reading: Reading, caller: Caller, ids: Sequence[int], now: datetime
 ) -> dict[int, Trend]:
-    """Return the lines by card id; a card with known prices of fewer than two days has no line."""
+    """Return the lines by card id; a card whose first known price is of today has no line."""
     if not ids:
         return {}
     values = {
@@ -53,7 +56,9 @@ async def market_trends(
 
 
 def trend_of(observed: Iterable[tuple[int, Decimal | None]]) -> Trend | None:
-    """Draw the last price of each day; `observed` holds (days ago, price), oldest first. Pure."""
+    """Draw a card's line from its last price of each day. `observed` has pairs of days ago and
+    price, the oldest first. Pure.
+    """
     known = [(min(max(ago, 0), DAYS - 1), price) for ago, price in observed if price is not None]
     if not known:
         return None

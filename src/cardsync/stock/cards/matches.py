@@ -25,7 +25,8 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.visible import VISIBLE
 
-# The parts of an identity: the part's name, its columns in `card` and in `product`, and its key.
+# The compared parts of a card: each part's name, its column in `card`, its column in `product`, and
+# the column of its compared form.
 PARTS: Final = (
     ("Set", "set_name", "set_name", "set_key"),
     ("Name", "product_name", "product_name", "name_key"),
@@ -43,7 +44,7 @@ _MATCH = f"""
            LEFT JOIN settled_match s ON s.seller_id = :seller AND s.card_id = c.id
      WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}
 """
-# Printings with the listing's name, the nearest first.
+# Products with the listing's name; products with the same set or number are first.
 _CANDIDATES = """
     SELECT id, product_name, set_name, number, finish, language FROM product
      WHERE game = :game AND name_key = :name_key AND NOT provisional
@@ -54,8 +55,8 @@ _CANDIDATES = """
 
 
 class PartBody(msgspec.Struct):
-    """`agrees` is null where the catalog does not have the part, and for the language of a copy
-    in another one: the product is the same.
+    """One part of the comparison of a card and its product. `agrees` is null if the catalog lacks
+    the part, or if the product covers copies in the card's language, too.
     """
 
     name: str
@@ -65,7 +66,7 @@ class PartBody(msgspec.Struct):
     product: str | None
     """The catalog's text for the part"""
     agrees: bool | None
-    """Whether both say the same; null where the catalog lacks the part, or any language is right"""
+    """Whether both texts mean the same; null if the catalog lacks it or any language matches"""
 
 
 class CandidateBody(msgspec.Struct):
@@ -78,10 +79,10 @@ class CandidateBody(msgspec.Struct):
 
 
 class MatchBody(msgspec.Struct):
-    """`found` is settled (by a member), matched (by the catalog), ambiguous, provisional (the
-    catalog lacks the card) or contributed. `certainty` is certain, probable, possible (several
-    products fit, and a tie is never decided) or null; `reasons` say why. A card without a product
-    has `candidates`: up to 10 printings with its name, the nearest first.
+    """The match of a card. `found` is settled (by a member), matched (by the catalog), ambiguous,
+    provisional (the catalog lacks the card) or contributed. `certainty` is certain, probable,
+    possible (several products fit equally, so none is chosen) or null, with the `reasons`. A card
+    without a product has `candidates`: up to 10 products with its name, the most similar first.
     """
 
     found: str
@@ -90,14 +91,14 @@ class MatchBody(msgspec.Struct):
     reasons: list[str]
     product_id: int | None
     parts: list[PartBody]
-    """The texts of the card and the product for each part of a name"""
+    """The comparison of the card and its product: set, name, number and so on"""
     candidates: list[CandidateBody]
     settled_by: str | None
     settled_at: datetime | None
 
 
 async def read_match(reading: Reading, caller: Caller, card_id: int) -> MatchBody:
-    """Raises NotFound."""
+    """Return the match of a card. Raises NotFound."""
     return await _read(reading.rows, caller, card_id)
 
 

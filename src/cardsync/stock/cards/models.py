@@ -1,5 +1,5 @@
-"""Tables of cards: The tables `card`, `custom_listing` and `price_observation`, and the tables of
-the cards' pages: `saved_search`, `card_columns`, `seller_set` and `settled_match`.
+"""The tables of cards: `card`, `custom_listing` and `price_observation`, and the tables of the
+cards' pages: `saved_search`, `card_columns`, `seller_set` and `settled_match`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cardsync.platform.database.columns import FALSE, NOW, Base
 
 
 class Card(Base):
-    """A card is one inventory row of a seller, with the newest observation from the marketplace and
-    the target.
+    """One inventory row of a seller, with the newest observation from the marketplace and the
+    target.
 
     The columns have the table's order: columns that searches compare precede columns that are only
     shown, because PostgreSQL reads a row from its beginning.
@@ -32,7 +32,7 @@ class Card(Base):
         ),
         Index("ix_card_product", "seller_id", "product_id"),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
-        # With this index, a search reads only the table's blocks that hold the seller's cards.
+        # With this index, a search reads only the blocks of the table that contain the seller's cards.
         Index(
             "ix_card_seller",
             "seller_id",
@@ -45,7 +45,7 @@ class Card(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger)
-    # The id in the marketplace's own file; it equals marketplace_id except for custom listings.
+    # The id in the marketplace's own file. It equals marketplace_id, except for custom listings.
     listing_id: Mapped[int] = mapped_column(BigInteger)
     product_id: Mapped[int] = mapped_column(BigInteger)
     identity_hash: Mapped[int] = mapped_column(BigInteger)
@@ -92,7 +92,7 @@ class Card(Base):
 
 
 class CustomListing(Base):
-    """A custom listing has a negative marketplace_id, which never changes once it is assigned."""
+    """The negative marketplace_id of a custom listing. Once assigned, it never changes."""
 
     __tablename__ = "custom_listing"
     __table_args__ = (
@@ -112,8 +112,8 @@ class CustomListing(Base):
 
 
 class PriceObservation(Base):
-    """An observation holds a card's prices from `observed_at` until the next observation. The
-    card's own row holds the newest observation.
+    """A card's prices and quantity from `observed_at` until the next observation. The newest
+    observation is in the card's own row.
 
     The table is partitioned by month, so that retention drops a table instead of deleting rows.
     """
@@ -155,8 +155,8 @@ class CardColumns(Base):
 
 
 class SellerSet(Base):
-    """A set of which an import brought a card. Without this table, completing a search would read
-    all cards.
+    """A set of which the seller has imported a card. Without this table, the completion of set
+    names in a search would read all cards.
     """
 
     __tablename__ = "seller_set"

@@ -19,7 +19,7 @@ _NAMES: Final = f"""
 
 
 class NamedCard(NamedTuple):
-    """`id` is the id of the inventory row."""
+    """A card's id (of its inventory row) and the texts that name it."""
 
     id: int
     product_name: str
@@ -30,7 +30,7 @@ class NamedCard(NamedTuple):
 async def named_cards(
     reading: Reading, caller: Caller, marketplace_ids: Iterable[int]
 ) -> dict[int, NamedCard]:
-    """Return the cards by marketplace id, without ids that the shop never had."""
+    """Return the cards by marketplace id; ids that the shop never had are missing."""
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,

@@ -55,8 +55,8 @@ _SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :
 
 
 async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> KnownNames:
-    """Read the names that these trees use and, if a tree searches by rule, the names in the rules'
-    queries.
+    """Read the names that the search trees use and, if a tree searches by rule, the names in the
+    rules' queries.
     """
     values = {"seller": seller_id}
     governing: tuple[GoverningRule, ...] = ()
@@ -93,7 +93,7 @@ def _asks_rules(tree: Tree) -> bool:
 def _rules(
     rows: Sequence[Sequence[Any]],
 ) -> tuple[tuple[GoverningRule, ...], tuple[GoverningRule, ...], dict[int, str]]:
-    """Return the base rules and the guards in force, and the names of all other rules by id."""
+    """Return the enabled base rules, the enabled guards, and the names of disabled rules by id."""
     live = [
         (GoverningRule(id, name, _tree(query)), guard) for id, name, query, on, guard in rows if on
     ]
@@ -117,7 +117,7 @@ async def _seen(rows: Rows, values: Mapping[str, object]) -> dict[str, datetime]
 
 
 async def read_search(rows: Rows, seller_id: int, text: str) -> Tree:
-    """Parse a search; names of the shop's cards in it mean these cards. Raises QueryError."""
+    """Parse a search, whose text may contain names of the shop's cards. Raises QueryError."""
     tree, _ = await _read(rows, seller_id, text)
     return tree
 
@@ -151,8 +151,8 @@ async def _read(
     return tree, text
 
 
-# Product keys find the candidate names, which are then compared as written. OFFSET 0 makes each
-# step use an index, whatever the planner's statistics are.
+# The statement finds products by their name keys, and compares their names as written afterwards.
+# OFFSET 0 makes each step use an index, whatever the planner's statistics are.
 _PRODUCTS = """
     SELECT p.id, p.product_name
       FROM product p
@@ -204,8 +204,8 @@ _HELD = {
 async def _names_in(
     rows: Rows, seller_id: int, found: Sequence[Span], of: NamesOf
 ) -> dict[Span, str]:
-    """Return the parts that are names of cards, each with the text that the parser shall read
-    instead.
+    """Return the parts of a search that are names of cards, each with the text that replaces it for
+    the parser.
     """
     if not found:
         return {}
@@ -231,12 +231,14 @@ async def _names_in(
     return known | (await _held(rows, seller_id, bad[:_ASKED], of) if bad else {})
 
 
-# The most unparsable texts that one pass over the cards looks for.
+# The maximum number of unparsable parts of a search that are looked up in the cards' names.
 _ASKED = 8
 
 
 async def _held(rows: Rows, seller_id: int, asked: Sequence[Span], of: NamesOf) -> dict[Span, str]:
-    """Return the unparsable parts that occur in names of cards, with their replacements."""
+    """Return the unparsable parts of a search that occur in names of cards, with their
+    replacements.
+    """
     patterns = {holding(plain): span for span in asked for plain in spellings(span.text)}
     values = {"seller": seller_id, "patterns": list(patterns)}
     held = await rows(_HELD[of], values)
@@ -245,8 +247,8 @@ async def _held(rows: Rows, seller_id: int, asked: Sequence[Span], of: NamesOf) 
 
 
 def _keys(found: Sequence[Span]) -> set[str]:
-    """Return the keys of the products that may have these names. A number at the end of a name is
-    tried both as the collector number and as a part of the name.
+    """Return the name keys of products that may have these names. A number at the end of a text may
+    be the collector number or a part of the name, so both are tried.
     """
     return {
         name_parts(name, number).name_key
@@ -277,8 +279,8 @@ async def own_names(
     member_id: int | None = None,
     field: str | None = None,
 ) -> OwnNames:
-    """Read the names for completing a search that the member may see or, without a member, that a
-    key may see. With `field`, read only the names that this field takes.
+    """Read the names for completing a search: the names that the member may see or, if `member_id`
+    is None, that a key may see. With `field`, read only the names that this field takes.
     """
     values = {"seller": seller_id, "member": member_id}
 

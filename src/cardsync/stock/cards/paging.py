@@ -1,5 +1,5 @@
-"""Writes the statements that read a page of the cards that match a condition, and their total.
-Pure.
+"""Builds the SQL statements that read one page of the cards that match a condition, and the number
+of all matching cards. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ def following(
     columns: str,
     cards: str,
 ) -> str:
-    """Return the statement that reads up to :limit cards after the card :behind, in the order. It
-    uses no OFFSET, so the last cards cost as much as the first.
+    """Return the statement that reads up to :limit cards after the card :behind in `order`. The
+    statement has no OFFSET, so the last cards are read as fast as the first.
     """
     return f"""
         WITH at AS MATERIALIZED (
@@ -40,7 +40,7 @@ def _keyed(order: PageOrder) -> str:
 
 
 def order_of(where: str, order: PageOrder) -> str:
-    """Return the statement that reads the cards' ids in the order as one text, joined by commas."""
+    """Return the statement that reads the cards' ids in `order` as one text, joined by commas."""
     return f"""
         WITH found AS (SELECT {_keyed(order)} FROM card c WHERE {where} LIMIT :limit)
         SELECT string_agg(CAST(id AS text), ',' ORDER BY {order.by}) FROM found
@@ -54,9 +54,9 @@ def page_of(
     cards: str,
     worth: str = "",
 ) -> str:
-    """Return the statement of one page: each row has the total, the sum of the SQL `worth` over all
-    cards (null without `worth`), and `columns` of `cards`, a join over `card c`. The page has up to
-    :limit cards from :offset on; an empty page is one row with only the total and the sum.
+    """Return the statement that reads up to :limit cards from :offset on. Each row has the number
+    of matching cards, the sum of the SQL expression `worth` over them (null without `worth`), and
+    `columns` of `cards`, a join with `card c`. An empty page is one row with only number and sum.
     """
     one, all_of_them = (f", {worth} AS worth", "sum(worth)") if worth else ("", "NULL")
     return f"""

@@ -1,5 +1,5 @@
-"""Refuses a selection that names a retired contribution directly, because its stock was
-promoted.
+"""Refuses a selection that has the id of a retired contribution, because the copies of that
+contribution are in a live card now.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ async def refuse_promoted(
     ids: list[int],
     column: Literal["id", "marketplace_id"] = "id",
 ) -> None:
-    """Raise StockPromotedReload if one of these directly selected ids is a retired contribution.
+    """Raise StockPromotedReload if one of these ids belongs to a retired contribution.
 
     The caller holds the lock of a list or of the account.
     """
@@ -43,7 +43,9 @@ async def refuse_picked_promoted(
     seller_id: int,
     selection: Selection,
 ) -> None:
-    """Check the ids that a selection uses; a search never finds retired contributions."""
+    """Refuse the selection if it uses the id of a retired contribution. A search never finds
+    retired contributions, so only ids are checked. Raises StockPromotedReload.
+    """
     if selection.marketplace_ids is not None:
         await refuse_promoted(session, seller_id, selection.marketplace_ids, "marketplace_id")
     elif selection.card_ids is not None:

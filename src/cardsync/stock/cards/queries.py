@@ -1,6 +1,7 @@
-"""Reads a page of a seller's cards with their lists and places, and the total.
+"""Reads a page of a seller's cards with their lists and places, and the number of all matching
+cards.
 
-Every search passes over the cards once; counting and ordering use the result of that pass.
+Each search reads the seller's cards once. Counting and ordering use the result.
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ _COLUMNS = ", ".join(_BESIDE.get(name, f"c.{name}") for name in CardRow._fields)
 _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 
 
-# The listed value of one row.
+# The listed value of one card row.
 _LISTED = "c.price * c.quantity"
 
 
 async def find_cards(
     reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, *, worth: bool = False
 ) -> FoundCards:
-    """Find a page of cards; `worth` adds the listed value of all matches. Raises QueryError."""
+    """Find a page of cards. With `worth`, also add up the listed value of all matching cards.
+    Raises QueryError.
+    """
     selected = await select_cards(
         reading.rows,
         caller,
@@ -93,7 +96,7 @@ async def order_of_cards(
 
 
 async def cards_of(reading: Reading, caller: Caller, card_ids: Sequence[int]) -> list[CardRow]:
-    """Return the cards in the order of the ids, without cards that the caller cannot see."""
+    """Return the cards in the order of the ids. Cards that the caller cannot see are missing."""
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
@@ -169,7 +172,9 @@ async def search_cards(
 async def cards_after(
     reading: Reading, caller: Caller, wanted: CardFilter, after: int, limit: int
 ) -> list[CardRow]:
-    """Return the selected cards with ids greater than `after`, by id. Raises QueryError."""
+    """Return up to `limit` selected cards with ids above `after`, in the order of ids. Raises
+    QueryError.
+    """
     selected = await select_cards(reading.rows, caller, wanted, clock.now())
     statement = (
         f"SELECT {_COLUMNS} FROM {_FROM} WHERE {selected.where} AND c.id > :after"
@@ -200,8 +205,8 @@ async def read_card(
     card_id: int,
     most: int = CARD_HISTORY_SHOWN,
 ) -> tuple[CardRow, list[ObservationRow]]:
-    """Return the card and its observations, newest first, without observations that have moved to
-    the object store (`read_whole_card` reads these, too). Raises NotFound.
+    """Return the card and its observations in the database, newest first. `read_whole_card` also
+    returns older observations, which are in the object store. Raises NotFound.
     """
     values = {
         "seller": caller.seller_id,
@@ -220,8 +225,8 @@ OWN_FIELDS = ("set", "game", "list", "rule")
 
 
 async def complete_search(reading: Reading, caller: Caller, text: str) -> list[Completion]:
-    """Complete the end of a search. The database is read only for fields that take the seller's own
-    names.
+    """Return texts that complete the last term of a search. Only for a field in `OWN_FIELDS`, whose
+    values are the seller's own names, these names are read from the database.
     """
     if (field := field_at_end(text)) not in OWN_FIELDS:
         return complete(text, OwnNames())

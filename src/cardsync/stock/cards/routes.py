@@ -83,7 +83,9 @@ def _given(request: ApiRequest) -> dict[str, list[str]]:
 
 @dataclass
 class _CardsQuery(Operation):
-    """GET /cards parses its query itself, so that this service's own messages refuse bad values."""
+    """The operation GET /cards. It parses its query itself, so that a bad value is refused with
+    this service's own message.
+    """
 
     def __post_init__(self) -> None:
         self.parameters = described(_QUERY)
@@ -119,8 +121,9 @@ async def completions(
         ),
     ] = "",
 ) -> CompletionsBody:
-    """The terms that may end the search, with the seller's own sets, product lines,
-    lists and rules: at most twenty, those that begin like it first.
+    """Up to twenty texts that complete the last term of the search, also with the names of the
+    seller's own sets, product lines, lists and rules. Texts that begin with the typed letters are
+    first.
     """
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
         found = await complete_search(reads, caller, query_text)
@@ -129,7 +132,7 @@ async def completions(
 
 @dataclass
 class _SelectedQuery(Operation):
-    """The export takes the same filter, but no page."""
+    """The export of cards, whose query has the filter of GET /cards, but no page."""
 
     def __post_init__(self) -> None:
         self.parameters = described(
@@ -151,7 +154,7 @@ class _SelectedQuery(Operation):
     },
 )
 async def export_cards(request: ApiRequest) -> Response[bytes]:
-    """The seller's cards that a search finds, all of them, as a CSV that streams."""
+    """All of the seller's cards that a search finds, as a streamed CSV file."""
     state = request.app.state
     parts = await cards_as_csv(
         provide_heavy(state), provide_caller(request), read_filter(_given(request))
@@ -168,8 +171,8 @@ async def card(
     card_id: int,
     history: Literal["recent", "all"] = "recent",
 ) -> CardWithHistory:
-    """One card, gone or not, with what was observed of its prices and quantity. With `history=all`
-    also what is too old for the database, which takes longer.
+    """One card, in stock or gone, with the observations of its prices and quantity. With
+    `history=all` observations that are too old for the database are included; this takes longer.
     """
     if history == "all":
         now = clock.now()
@@ -180,7 +183,9 @@ async def card(
 
 @dataclass
 class _BehindQuery(Operation):
-    """The next part takes the same filter and order, but no page number."""
+    """The operation of the next cards, whose query has the filter and order of GET /cards, but no
+    page number.
+    """
 
     def __post_init__(self) -> None:
         filter_parameters = {name: form for name, form in _QUERY.items() if name != "page"}

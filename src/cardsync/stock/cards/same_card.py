@@ -8,7 +8,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.visible import VISIBLE
 
-# The columns that name one card in the catalog: game, name, set and number.
+# Products are the same card if their game, name, set and number are the same.
 _SAME: Final = f"""
     SELECT c.id, c.condition_label, c.printing, c.language, c.quantity, c.gone
       FROM card k
@@ -34,7 +34,9 @@ class SameCard(NamedTuple):
 
 
 async def same_cards(reading: Reading, caller: Caller, card_id: int) -> list[SameCard]:
-    """Return the card and its variants in stock (other conditions, printings, languages)."""
+    """Return the card, and the shop's listings of it in other conditions, printings and languages
+    that are in stock.
+    """
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,

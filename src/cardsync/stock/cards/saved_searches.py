@@ -1,7 +1,7 @@
 """Saves, changes and deletes a shop's saved searches.
 
-A seller's writes run one at a time, so that names stay unique, the limit holds and the order has no
-gaps.
+A lock lets only one transaction at a time write a seller's saved searches. So names stay unique,
+their number stays within the limit, and their positions have no gaps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _IMAGES: Final = RowImages(SavedSearch, "name", "query", unseen=("name_key", "po
 
 
 async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSearch]:
-    """Return the shop's saved searches in their order."""
+    """Return the shop's saved searches, by position."""
     mine = select(SavedSearch).where(SavedSearch.seller_id == caller.seller_id)
     return list(await session.scalars(mine.order_by(SavedSearch.position, SavedSearch.id)))
 
@@ -47,7 +47,7 @@ async def save_search(
     query: object,
     now: datetime,
 ) -> SavedSearch:
-    """Save a search at the end. Raises InvalidName, InvalidQuery, NameTaken,
+    """Save a search at the last position. Raises InvalidName, InvalidQuery, NameTaken,
     SavedSearchLimitReached.
     """
     kept, asked = _readable_name(name), await _readable_query(session, caller, query)
@@ -78,8 +78,8 @@ async def change_search(
     given: Mapping[str, object],
     now: datetime,
 ) -> SavedSearch:
-    """Change name, query or place; `position` counts from 1. Raises NotFound, InvalidName,
-    InvalidQuery, InvalidPayload, NameTaken.
+    """Change a saved search's name, query or position, which counts from 1. Raises NotFound,
+    InvalidName, InvalidQuery, InvalidPayload, NameTaken.
     """
     place = _place(given["position"]) if "position" in given else None
     kept = _readable_name(given["name"]) if "name" in given else None
@@ -126,7 +126,7 @@ def _search_json(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, ob
 
 
 def _moved(known: list[SavedSearch], row: SavedSearch, place: int) -> list[SavedSearch]:
-    """Move one search to a place, and renumber all searches."""
+    """Move one search to the position `place`, and renumber all searches."""
     others = [one for one in known if one is not row]
     moved = [*others[: place - 1], row, *others[place - 1 :]]
     for position, one in enumerate(moved, 1):
@@ -192,7 +192,9 @@ async def undo_search(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Restore a search and its place. Raises ChangedSince if the search has changed since."""
+    """Restore a saved search and its position. Raises ChangedSince if the search has changed since
+    the change to undo.
+    """
     id, was, became = undo["id"], undo.get("was"), undo.get("became")
     await locked(session, Lock.SHOP, caller.seller_id)
     if was is not None:

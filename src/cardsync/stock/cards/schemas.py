@@ -62,7 +62,9 @@ class ObservationRow(NamedTuple):
 
 
 class FoundCards(NamedTuple):
-    """`worth` is what all that match are listed at, where it was asked for and a price is known."""
+    """One page of cards, and the number of all matching cards. `worth` is the listed value of all
+    matching cards; None if it was not requested or no card has a price.
+    """
 
     cards: list[CardRow]
     total: int
@@ -70,7 +72,7 @@ class FoundCards(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """The result of a search, and the parts of it that cannot be answered: messages with places."""
+    """The result of a search. `problems` are the errors in its text: message and offset."""
 
     found: FoundCards
     problems: list[tuple[str, int]]
@@ -87,7 +89,7 @@ class Location(msgspec.Struct, gc=False):
     box: Box
     slot: int
     code: str
-    """The slot, as box-slot"""
+    """The box and the slot, joined by a hyphen"""
     quantity: int
 
 
@@ -103,8 +105,8 @@ GateHold = Literal[
 
 
 class CardBody(msgspec.Struct):
-    """`gate_hold` is the verdict of the market gate that held the rule's price at the last pricing;
-    null if none did.
+    """A card. `gate_hold` is the market gate that held the rule's price at the last pricing; null
+    if no gate held it.
     """
 
     id: int
@@ -127,7 +129,7 @@ class CardBody(msgspec.Struct):
     target_price: str | None
     gate_hold: GateHold | None
     pinned_price: str | None
-    """The price that somebody pinned or a suggestion keeps, which no rule changes; null: none"""
+    """The price that a member pinned or an accepted suggestion set, which rules leave alone"""
     market_price: str | None
     low_price: str | None
     low_price_with_shipping: str | None
@@ -137,7 +139,7 @@ class CardBody(msgspec.Struct):
     custom: bool
     contribution: Literal["private", "published"] | None
     lists: list[OnList]
-    """The lists that it is on"""
+    """The lists that contain the card"""
     locations: list[Location]
     location_code: str | None
     unshelved_quantity: int
@@ -155,10 +157,10 @@ class PriceObservation(msgspec.Struct, gc=False):
 
 
 class CardWithHistory(CardBody):
-    """`history`: newest first; each observation held until the next."""
+    """A card with its observations, newest first. An observation applies until the next one."""
 
     history: list[PriceObservation]
-    """The observations of it, newest first, at most 365"""
+    """At most 365 observations of the card, newest first"""
 
 
 def card_body(row: CardRow) -> CardBody:
@@ -208,7 +210,7 @@ def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory
 
 
 class QueryProblem(msgspec.Struct):
-    """The fault of a search text and its place: characters from 0, at the start of the term."""
+    """An error in a search text. `offset` is where the faulty term begins, in characters from 0."""
 
     message: str
     offset: int
@@ -234,12 +236,14 @@ def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
 
 
 class CardsBehind(msgspec.Struct):
-    """`behind` is the card with which the next part begins; it is null on the last part."""
+    """The next cards of a search. `behind` is the id to send for the part after them; null on the
+    last part.
+    """
 
     cards: list[CardBody]
     """The next cards of the selection"""
     behind: int | None
-    """The card that the next part begins with; null on the last part"""
+    """The card after which the next part begins; null on the last part"""
 
 
 def cards_behind_body(page: Page[CardRow]) -> CardsBehind:
@@ -247,13 +251,15 @@ def cards_behind_body(page: Page[CardRow]) -> CardsBehind:
 
 
 class CompletionBody(msgspec.Struct):
-    """The search reads `text` from the offset `at` on; `told` describes it, or is empty."""
+    """A completion of a search: `text` replaces the search from the offset `at` on. `told`
+    describes the text, or is empty.
+    """
 
     at: int
-    """Where the search reads the text from"""
+    """The offset in the search from which the text replaces it"""
     text: str
     told: Annotated[str, Column("detail")]
-    """The meaning of the text; empty: nothing to say"""
+    """A description of the text, or an empty text"""
 
 
 class CompletionsBody(msgspec.Struct):

@@ -1,7 +1,7 @@
 """Turns a filter of a seller's cards into an SQL condition over `card c`.
 
-Reads, lists, shelves and prices all select cards with this module, so that a search means the same
-everywhere.
+The cards list, lists, shelves and prices all select cards with this module, so that a search finds
+the same cards everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cardsync.stock.search.compile import compile_query
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.tree import Tree, asks_for_gone, terms
 
-# Only callers who see revenue may search by cost.
+# Only callers who see revenue may search by these fields.
 COSTS: Final = frozenset({"cost", "margin"})
 
 
@@ -53,7 +53,7 @@ async def select_cards(
 
 
 def _need_no_costs(tree: Tree) -> None:
-    """Refuse a search by cost, which would reveal the cost of cards. Raises QueryError."""
+    """Refuse a search by cost or margin, which would reveal cards' costs. Raises QueryError."""
     for term in terms(tree):
         if term.field in COSTS:
             raise QueryError(f"only members who can see sales can search by {term.field}", term.at)

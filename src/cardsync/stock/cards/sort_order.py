@@ -13,8 +13,8 @@ from cardsync.stock.search.folding import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):
-    """`keys` are expressions over a card; `by` orders rows with columns k0, k1, … (the keys) and
-    id.
+    """A sort order. `keys` are SQL expressions over `card c`; `by` is the ORDER BY over rows whose
+    columns k0, k1, … are these keys, and id.
     """
 
     keys: tuple[str, ...]
@@ -27,7 +27,7 @@ def _part(begins: str, ends: str) -> str:
 
 
 _KEY = _part(NUMBER, TOTAL)
-# Collector numbers are ordered by the number in them: TG5 before TG10.
+# Collector numbers are ordered by the number in them, so TG5 precedes TG10.
 _NATURAL = (
     "c.number_leading",
     f"CASE WHEN c.number_leading IS NULL THEN nullif(substring({_KEY} FROM '^[^0-9]*'), '') END",
@@ -37,7 +37,7 @@ _NATURAL = (
     ),
     _KEY,
 )
-# chr(1) separates rank and slot, because a box's rank has no character below a space.
+# chr(1) separates a box's rank from the slot, because a rank has no character below a space.
 _PLACE = f"""(SELECT min({WAY} || chr(1) || lpad(CAST(l.slot AS text), 7, '0'))
   FROM card_location l {NAMED} WHERE l.seller_id = :seller AND l.card_id = c.id)"""
 _KEYS: dict[Sort, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ _KEYS: dict[Sort, tuple[str, ...]] = {
 
 
 def behind(order: PageOrder, direction: str) -> str:
-    """Return the condition that the row `f` follows the row `at` in the order. Both rows have the
+    """Return the SQL condition that the row `f` follows the row `at` in `order`. Both rows have the
     columns k0, k1, … and id; a null key is last.
     """
     sign = "<" if direction == "desc" else ">"

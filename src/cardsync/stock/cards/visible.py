@@ -1,16 +1,16 @@
-"""The only module that decides which cards a caller may see, as an SQL condition over `card c`.
+"""The SQL condition over `card c` that a caller may see the card. No other module decides this.
 Pure.
 
 A private contribution is visible only to its member until it is published. A retired contribution
-is hidden: its copies are visible as a live card.
+is hidden, because its copies are in a live card.
 """
 
 from __future__ import annotations
 
-# The condition excludes the hidden cards, which an index finds. A test of each card's columns would
-# slow down every search of a seller without hidden cards.
+# An index finds the hidden cards, which are few, and the condition excludes their ids. A condition
+# on the columns of each card would slow down every search, also of a seller without hidden cards.
 VISIBLE = """c.id NOT IN (
  SELECT h.id FROM card h WHERE h.seller_id = :seller AND h.contribution IN ('private', 'retired')
     AND (h.contribution = 'retired'
          OR h.contributed_by IS DISTINCT FROM CAST(:member AS bigint)))"""
-"""`:member` is null for a key."""
+"""`:member` is the caller's member id, or null for a key."""

@@ -1,5 +1,5 @@
-"""Writes the changed rows of an import in slabs. A slab is one transaction that ends by renewing
-the lease.
+"""Writes the changed rows of an import in slabs. A slab is the rows of one transaction, which
+renews the run's lease before it commits.
 
 A slab commits only while this worker holds the lease and nobody has canceled the run, so a worker
 that seemed dead can't overwrite its successor's work. A slab also commits only if the slabs before
@@ -30,14 +30,13 @@ from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
 from cardsync.stock.search.folding import search_columns
 
 WRITERS = 2
-# The id range of a slab limits what its statements read, so all slabs together read a seller's
-# cards once, whatever the planner's statistics are. For a seller who is newer than the statistics,
-# the planner expects one row: then a plain join may read all cards for every slab, and a test
-# against an array of ids may search the array for each card.
+# Because of the id range, each statement reads only the cards between the slab's first and last
+# id. Without it, the planner, which expects one row for a seller newer than its statistics, may
+# read all of the seller's cards for every slab.
 _JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
-# These columns are computed from the texts when a slab is encoded.
+# The columns that are computed from `_TEXTS` when a slab is encoded.
 _SEARCHED = ("search_text", "number_leading")
 _TYPES = {
     "id": "bigint",
@@ -58,7 +57,7 @@ _TYPES = {
     **dict.fromkeys(_TEXTS, "text"),
 }
 
-# New cards are copied with these columns. INSERT_SQL derives `custom`, `gone` and, except for
+# The columns that are copied for new cards. INSERT_SQL derives `custom`, `gone` and, except for
 # custom listings, `listing_id` from them.
 _CARD = (
     "id",
@@ -76,12 +75,12 @@ _CARD = (
 )
 _VALUES = ("values_hash", "quantity", "my_store_priced", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
-# New cards are written in at least _STEPS slabs, or fewer if a slab would have fewer than
-# _STEP_ROWS rows. Each slab moves a progress bar.
+# New cards are written in at least _STEPS slabs, or in fewer if a slab would have fewer than
+# _STEP_ROWS rows, because the progress bar moves once per slab.
 _STEPS = 12
 _STEP_ROWS = 2_500
-# These columns have a fixed width and are never null. They are first in a row, because PostgreSQL
-# then finds them without reading other columns.
+# The columns that have a fixed width and are never null. They are first in a row of `incoming`,
+# because PostgreSQL then finds them without reading other columns.
 _FIXED = (
     "id",
     "marketplace_id",
@@ -169,8 +168,8 @@ GONE_SQL = f"""
 
 @dataclass(frozen=True)
 class Slab:
-    """A part of the rows to write: their indexes `at` in `rows`, the columns that are copied into
-    `incoming`, and the statements that apply them.
+    """The rows of one transaction: their indexes `at` in `rows`, the columns that are copied into
+    the table `incoming`, and the statements that apply `incoming` to the cards.
     """
 
     phase: str
@@ -216,8 +215,8 @@ def _slabs(
 
 
 def plan(changes: Changes, size: int) -> list[Slab]:
-    """Plan new cards and value changes first, because a member watches new cards appear, then rows
-    that only have a new target.
+    """Return the slabs of all changes in the order of writing. New cards and value changes are
+    first, because a member may be watching new cards appear; rows with only a new target are last.
     """
     asked = ("rule_id", "asked")
     values = ("id", *_VALUES, "observed", *asked)
@@ -260,14 +259,14 @@ def plan(changes: Changes, size: int) -> list[Slab]:
 
 
 def retargets(rows: pl.DataFrame, size: int) -> list[Slab]:
-    """Plan slabs of stored cards that only get a new target, ordered by id."""
+    """Return the slabs of stored cards that only get a new target, ordered by id."""
     everywhere = pl.int_range(rows.height, dtype=pl.UInt32, eager=True)
     columns = ("id", "price", "target_price", "rule_id", "asked")
     return _slabs("repricing", rows, everywhere, columns, (RETARGET_SQL, CHANGE_AGAIN_SQL), size)
 
 
 def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
-    """Plan slabs of cards that are no longer in the file, for the run's last transaction."""
+    """Return the slabs of cards that are no longer in the file, for the run's last transaction."""
     gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
     everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
     return _slabs(
@@ -299,11 +298,11 @@ def decimal(name: str) -> pl.Expr:
 
 
 async def write(writer: Writer, waiting: deque[Slab]) -> None:
-    """Commit the slabs in `waiting` one after the other. Raises LeaseLost or CancelRequested at a
-    boundary; committed slabs stay.
+    """Commit the slabs in `waiting`, in their order. Raises LeaseLost or CancelRequested between
+    two slabs; committed slabs stay.
 
-    Several slabs are written at once, each on its own connection: while one slab is encoded or
-    waits for the disk, PostgreSQL works on another.
+    `WRITERS` slabs are written at once, each on its own connection, so that PostgreSQL works on one
+    slab while another is encoded or waits for the disk.
     """
     if not waiting:
         return
@@ -325,8 +324,9 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
         *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
     )
     if wrong := [error for error in ended if error is not None]:
-        # After one writer's commit has failed, the other writer finds an unexpected progress and
-        # raises LeaseLost as a consequence. So any other error is preferred.
+        # If one writer's commit fails, the stored progress is not the one that the other writer
+        # expects, so the other writer raises LeaseLost. The first writer's error is raised here,
+        # because it is the cause.
         raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
     async with writer.database.tenant(writer.seller_id) as session:
         # This commit waits for the disk, and thereby for the writers' earlier commits.
@@ -358,12 +358,13 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
 async def _commit_slab(writer: Writer, slab: Slab) -> None:
     rows = await asyncio.to_thread(_rows, slab)
     async with writer.database.tenant(writer.seller_id) as session:
-        # Only the run's last commit waits for the disk, and thereby for all commits before it. If a
-        # power cut loses this slab, the next slab's expected progress does not match the stored
-        # one, so the slabs are written again.
+        # This commit does not wait for the disk; only the run's last commit does, and thereby for
+        # all commits before it. If a power cut loses this slab, the next slab finds another
+        # progress than it expects, and the slabs are written again.
         await session.execute(text(committed_before_the_disk()))
         await _settle(session, writer, slab, rows)
-        # The lock keeps the progress in the order of the commits.
+        # The lock makes the writers commit one after the other, so that the stored progress grows
+        # in the order of the commits.
         async with writer.counting:
             before = writer.progress[0]
             after = writer.progress[0] + slab.at.len()
@@ -380,7 +381,7 @@ async def _commit_slab(writer: Writer, slab: Slab) -> None:
 
 
 async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
-    """Mark cards as gone in the caller's transaction, so that a canceled run removes no cards.
+    """Mark cards as gone in the caller's transaction, so that a canceled run marks no cards.
 
     Raises LeaseLost or CancelRequested.
     """
