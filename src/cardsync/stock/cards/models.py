@@ -32,7 +32,8 @@ class Card(Base):
         ),
         Index("ix_card_product", "seller_id", "product_id"),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
-        # With this index, a search reads only the blocks of the table that contain the seller's cards.
+        # With this index, a search reads only the blocks of the table that contain cards of the
+        # seller.
         Index(
             "ix_card_seller",
             "seller_id",

@@ -1,8 +1,9 @@
-"""Adds a card that a member has and that no marketplace lists yet as a row of the inventory.
+"""Adds a contribution: a row of the inventory for a card that a member has and that no marketplace
+lists yet.
 
-A private contribution is visible only to its member, a published one to all members. When the
-marketplace lists its copies, the contribution is retired (promote.py). A contribution has no target
-and is in no export. Its marketplace_id is a unique negative number, below the ids of custom
+A private contribution is visible only to its member, a published contribution to all members. When
+the marketplace lists its copies, the contribution is retired (promote.py). A contribution has no
+target and is in no export. Its marketplace_id is a unique negative number, below the ids of custom
 listings.
 """
 
@@ -33,7 +34,7 @@ from cardsync.stock.contributions.promote import note_listed
 from cardsync.stock.limits import PUBLISHED_AT_ONCE
 from cardsync.stock.search.folding import search_columns
 
-# Smaller numbers belong to custom listings, which count from 1.
+# Contributions are numbered from here on, because custom listings use the numbers from 1 on.
 _FIRST_NUMBER = 10**12
 _PRICES_END = 10**8
 _LABELS = {code: name.title() for name, code in CODES.items()}
@@ -43,7 +44,9 @@ _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 @dataclass(frozen=True)
 class WantedCard:
-    """`product_id` identifies the card; without it, the texts do, as in a row of a file."""
+    """A card to contribute. `product_id` identifies the card; if it is None, the texts identify the
+    card, as in a row of an upload.
+    """
 
     product_id: int | None
     game: str | None
@@ -95,8 +98,8 @@ async def contribute(database: Database, caller: Caller, wanted: WantedCard, now
 
 
 def _read(wanted: WantedCard) -> dict[str, Any]:
-    """Return condition, printing and language as cards store them; the printing is None if the
-    caller sent none. Raises InvalidPayload.
+    """Return condition, printing and language in the spelling of the table `card`. The printing is
+    None if the caller sent none. Raises InvalidPayload.
     """
     described = {
         "condition": _one_of("condition", wanted.condition, _CONDITIONS),
@@ -129,7 +132,7 @@ def _row_of(product: _Product, described: Mapping[str, str], wanted: WantedCard)
 
 
 async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:
-    """Publish a contribution; a published one does not change.
+    """Publish a private contribution. A published contribution does not change.
 
     Raises NotFound if the card is no contribution that the member may see, StockPromotedReload if
     it is retired, and ListFull.
@@ -185,7 +188,8 @@ async def publish_picked(
     seconds: float,
 ) -> tuple[int, bool]:
     """Publish up to PUBLISHED_AT_ONCE of the member's own contributions in a selection. Return the
-    number of published contributions, and whether more are left. Raises InvalidPayload, ListFull.
+    number of published contributions, and whether the selection has more. Raises InvalidPayload,
+    ListFull.
     """
     values = {
         "seller": caller.seller_id,
@@ -209,7 +213,8 @@ async def publish_picked(
 async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:
     """Lock and return the lists that the card is on.
 
-    Lists are locked before cards and by id, as in promote.py, which moves entries to live cards.
+    Lists are locked in the order of their ids and before cards, as in promote.py, so that the two
+    modules do not deadlock.
     """
     held = text("""
         SELECT l.id
@@ -222,8 +227,8 @@ async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> li
 
 
 async def _need_room(session: AsyncSession, seller_id: int, lists: list[int]) -> None:
-    """Check that each list has room for one more card, because a private card does not count toward
-    the list's cap. Raises ListFull.
+    """Check that each list has room for one more card. The card did not count toward a list's cap
+    while it was private. Raises ListFull.
     """
     full = text("""
         SELECT min(l.name)
@@ -253,7 +258,7 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
 
 async def _known(database: Database, caller: Caller, product_id: int) -> _Product:
     """Return a product of the catalog, or a provisional product of one of this seller's cards.
-    Other provisional products carry other sellers' own texts, which stay private.
+    Provisional products of other sellers are refused, because their texts are private.
     """
     query = text("""
         SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game,
@@ -282,8 +287,8 @@ async def _described(
     wanted: WantedCard,
     described: dict[str, object],
 ) -> _Product:
-    """Identify the card like a row of an upload: by the catalog, else by a provisional product made
-    from these texts.
+    """Return the catalog product that the texts of `wanted` match, as for a row of an upload, or a
+    provisional product made from these texts.
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")

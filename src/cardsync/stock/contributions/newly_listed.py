@@ -1,8 +1,8 @@
 """Decides how many contributed copies of a card each live card takes over after an upload. Pure.
 
-A listed copy counts as a contributed copy if the marketplace now lists more copies of the card than
-at any time since the contribution was published. Each copy counts for one contribution: the one
-before which the fewest copies were listed, and among equals the oldest.
+Contributed copies are listed if the marketplace lists more copies of the card than at any time
+since the contribution was published. Each additional copy is taken from one contribution: the
+contribution before which the fewest copies were listed, and among equals the oldest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Published:
-    """`listed` maps a live card's id to the largest quantity listed since the publication."""
+    """A published contribution. `listed` maps the id of a live card to the largest quantity that
+    was listed since the publication.
+    """
 
     id: int
     quantity: int
@@ -38,7 +40,9 @@ class TakenOver(NamedTuple):
 
 
 def taken(published: Iterable[Published], live: Iterable[Live]) -> list[TakenOver]:
-    """Return the copies that each live card takes over; all of `live` are the same card."""
+    """Return the copies that each live card takes over. All cards of `live` are listings of the
+    same card.
+    """
     published = list(published)
     left = {one.id: one.quantity for one in published}
     found = []
@@ -55,12 +59,12 @@ def taken(published: Iterable[Published], live: Iterable[Live]) -> list[TakenOve
 
 
 def listed_before(one: Published, card: Live) -> int:
-    """Return how many copies of the live card were listed independently of the contribution: the
-    largest quantity since its publication.
+    """Return how many listed copies of the live card are not copies of the contribution: the
+    largest quantity listed since its publication.
     """
     known = one.listed.get(card.id)
-    # The file may have been exported before the contribution was published. A card that was listed
-    # then may also be recognized as the same card only later.
+    # All copies count as independent if the newest file is older than the publication, or if the
+    # live card is older and was matched to the same product only later.
     if card.observed_at < one.published_at or (
         known is None and card.created_at < one.published_at
     ):
@@ -76,8 +80,9 @@ class Place(NamedTuple):
 
 
 def moved(places: Iterable[Place], takings: Iterable[TakenOver], retired: set[int]) -> list[Place]:
-    """Return the places after live cards have taken over contributed copies, place by place in
-    order. All remaining places of a retired contribution move to its last live card.
+    """Return the places after live cards have taken over contributed copies. Copies are taken from
+    the places in their order. Places that a retired contribution still has then move to the last
+    live card that took over its copies.
     """
     lying = {(place.card, place.box, place.slot): place.quantity for place in places}
     after: dict[tuple[int, int, int], int] = {}

@@ -2,9 +2,9 @@
 private contributions of a member who leaves. Each function runs in its caller's transaction.
 
 `note_listed` records how many copies of the card are listed when a contribution is published. When
-an upload shows more copies, the live card takes over the new copies with their places, and the
-contribution's lists (`promote`; `newly_listed.py` decides which copies). A contribution without
-copies is retired.
+an upload lists more copies, `promote` moves the additional copies with their places, and the
+contribution's lists, to the live card (`newly_listed.py` decides which copies). A contribution
+without remaining copies is retired.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from cardsync.stock.lists.seller_lists import alone_with_lists
 
 
 class PublishedContribution(Base):
-    """How many copies of a card the marketplace listed when a member published a contribution of it
-    (tenant). The row is deleted when the contribution is retired. `listed` maps the id of each live
-    listing of that card to the largest quantity listed since then.
+    """A published contribution, until it is retired (tenant). `listed` maps the id of each live
+    listing of the same card to the largest quantity that the marketplace listed since the
+    publication.
     """
 
     __tablename__ = "published_contribution"
@@ -106,8 +106,7 @@ _PLACED: Final = """
 async def note_listed(
     session: AsyncSession, seller_id: int, card_ids: Sequence[int], now: datetime
 ) -> None:
-    """Record how many copies of these cards the marketplace lists when their contributions are
-    published.
+    """Record how many copies of these newly published cards the marketplace lists now.
 
     The caller holds the lock of the seller's row, so that no import ends meanwhile.
     """
@@ -115,8 +114,9 @@ async def note_listed(
 
 
 async def promote(session: AsyncSession, seller_id: int) -> None:
-    """Move contributed copies that are now listed to the live cards. For a seller without published
-    contributions, this costs one index read. The caller holds the lock of the seller's row.
+    """Move contributed copies that the marketplace lists by now to the live cards. For a seller
+    without published contributions, this costs one index read. The caller holds the lock of the
+    seller's row.
     """
     published = "SELECT count(*) FROM published_contribution WHERE seller_id = :seller"
     if not await session.scalar(text(published), {"seller": seller_id}):
@@ -133,7 +133,7 @@ _Group = tuple[list[Published], list[Live]]
 
 
 async def _listed(session: AsyncSession, seller_id: int) -> list[_Group]:
-    """Return groups of published contributions and live listings of the same card."""
+    """Return one group per card: its published contributions and its live listings."""
     groups: defaultdict[tuple[object, ...], tuple[dict[int, Published], dict[int, Live]]]
     groups = defaultdict(lambda: ({}, {}))
     for row in await session.execute(text(_LISTED), {"seller": seller_id}):
@@ -172,7 +172,9 @@ async def _take_over(
 
 
 async def _note_most(session: AsyncSession, seller_id: int, groups: list[_Group]) -> None:
-    """Store the largest listed quantities, so that copies counted now promote nothing later."""
+    """Store the largest listed quantities, so that a copy that was counted once is not counted as a
+    contributed copy later.
+    """
     most = text("""
         UPDATE published_contribution SET listed = :listed
          WHERE seller_id = :seller AND card_id = :id
@@ -206,8 +208,8 @@ async def retire_private(session: AsyncSession, seller_id: int, member_id: int) 
 
 
 async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
-    """Lock all lists: until this transaction ends, no other one adds cards to a list or makes a
-    list.
+    """Lock all lists, so that no other transaction adds cards to a list or makes a list until this
+    transaction ends.
     """
     await alone_with_lists(session, seller_id)
     held = text("SELECT id FROM card_list WHERE seller_id = :seller ORDER BY id FOR UPDATE")

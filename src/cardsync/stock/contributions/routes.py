@@ -22,9 +22,10 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=CONTRIBUTION_CHARACT
 
 
 class Contribution(msgspec.Struct):
-    """`product_id`, or `name` and `set` with `number` and `game`. Without `game` it is the one of
-    the account's product lines whose catalog has the card; it is needed where several have it, or
-    none. Without `printing` it is that of the product. `shared`: published at once.
+    """A card to contribute, by `product_id`, or by `name` and `set` with `number` and `game`.
+    `game` is needed unless the card is in the catalog of exactly one of the account's product
+    lines. Without `printing` the card has the printing of its product. With `shared` the
+    contribution is published immediately.
     """
 
     condition: Text
@@ -48,9 +49,9 @@ async def add_contribution(
     settings: Settings,
     data: Contribution,
 ) -> CardBody:
-    """Add cards that no marketplace lists yet.
+    """Add a card that no marketplace lists yet.
 
-    Until they are published only their member sees them.
+    Until the contribution is published, only its member sees it.
     """
     wanted = WantedCard(**msgspec.structs.asdict(data))
     card_id = await contribute(database, caller, wanted, clock.now())
@@ -68,9 +69,9 @@ async def publish_contribution(
     settings: Settings,
     card_id: int,
 ) -> CardBody:
-    """Let everybody of the account see it.
+    """Publish a contribution, so that all members of the account see it.
 
-    Once the marketplace lists it, the live card takes its place.
+    When the marketplace lists its copies, the live card replaces the contribution.
     """
     async with database.tenant(caller.seller_id) as session:
         await publish(session, caller, card_id, clock.now())

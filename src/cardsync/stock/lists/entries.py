@@ -1,8 +1,8 @@
 """Adds a selection of cards to a list, or removes it, and counts the changes. Adding is idempotent
 and stops at the list's cap.
 
-The cap counts only cards that the caller may see, because otherwise a list with another member's
-private cards would be full before it shows that many cards.
+The cap counts only cards that the caller may see. Otherwise a list that contains another member's
+private cards would be full although the caller sees fewer cards than the cap.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from cardsync.stock.lists.seller_lists import locked_list
 
 
 class Added(NamedTuple):
-    """`requested` counts all selected cards, including cards that were already on the list."""
+    """The numbers of added and of selected cards; `requested` includes cards that were already on
+    the list.
+    """
 
     added: int
     requested: int
@@ -47,8 +49,8 @@ async def add_cards(
     now: datetime,
     seconds: float,
 ) -> Added:
-    """Add the selected cards. Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull
-    if there are new cards and no room for any of them.
+    """Add the selected cards to a list. Raises NotFound, InvalidPayload, StockPromotedReload, and
+    ListFull if the list has no room for any of the new cards.
     """
     await locked_list(session, caller.seller_id, list_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
@@ -84,8 +86,8 @@ async def remove_cards(
     now: datetime,
     seconds: float,
 ) -> int:
-    """Remove the cards from the list; return how many were on it. Raises NotFound and
-    InvalidPayload.
+    """Remove the selected cards from a list, and return the number of removed cards. Raises
+    NotFound and InvalidPayload.
     """
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)

@@ -1,5 +1,5 @@
-"""Tables of lists: The tables `card_list` (the row of a deleted list stays, so that its slug is
-never used again) and `card_list_entry`.
+"""The tables of lists: `card_list` and `card_list_entry`. The row of a deleted list stays in
+`card_list`, so that no other list gets its slug.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cardsync.platform.database.columns import NOW, Base
 
 
 class CardList(Base):
-    """`name_key` is the form by which names are compared."""
+    """A list of cards. `name_key` is the form of its name that is compared with other names."""
 
     __tablename__ = "card_list"
     __table_args__ = (
@@ -37,10 +37,10 @@ class CardList(Base):
 
 
 class CardListEntry(Base):
-    """A card on a list, out of stock or not.
+    """A card on a list. A card that is out of stock stays on its lists.
 
-    The table has no foreign key to `card`: its rows are never deleted, and a foreign key would slow
-    down every import.
+    The table has no foreign key to `card`, because rows of `card` are never deleted, and a foreign
+    key would slow down every import.
     """
 
     __tablename__ = "card_list_entry"

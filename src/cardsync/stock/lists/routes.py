@@ -44,16 +44,20 @@ from cardsync.web.request import (
 
 
 class ListName(msgspec.Struct):
-    """`name`: 1 to 100 characters, unlike the names of the other lists whatever the case."""
+    """The name of a list: 1 to 100 characters. No other list may have the same name, in upper or
+    lower case.
+    """
 
     name: Annotated[
         Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
     ] = None
-    """1 to 100 characters, unlike the names of the other lists whatever the case"""
+    """1 to 100 characters; no other list may have the same name, in upper or lower case"""
 
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:
-    """The card that members are asked for; an id that is too large is no card's."""
+    """Return the ids in the query that name a card; an id that is too large becomes 0, which is the
+    id of no card.
+    """
     return {
         name: read_id(given[name][-1].strip()) or 0
         for name in ("marketplace_id", "card_id")
@@ -70,7 +74,9 @@ async def read_lists(
     marketplace_id: str | None = None,
     card_id: str | None = None,
 ) -> Lists:
-    """All lists; with `marketplace_id` or `card_id` each shows whether that card is on it."""
+    """All lists. With `marketplace_id` or `card_id`, each list shows whether it contains that
+    card.
+    """
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         found = await seller_lists.all_lists(reading, caller, asked)
@@ -93,7 +99,7 @@ async def read_list(
     settings: Settings,
     list_id: int,
 ) -> CardListBody:
-    """One list with its counts; its cards are what its `query` finds."""
+    """One list with its counts. A search for the list's `query` finds its cards."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return await seller_lists.read_list(reading, caller, list_id)
 
@@ -115,7 +121,7 @@ OF_A_NAME = (errors.InvalidName, errors.NameTaken)
     ),
 )
 async def create_list(writer: Writer, data: ListName) -> CardListBody:
-    """A new list, at the end."""
+    """Make a list, at the last position."""
     return await writes.create_list(writer, data.name)
 
 
@@ -128,13 +134,13 @@ OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound, *LIMITED)
     responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME),
 )
 async def rename_list(writer: Writer, list_id: int, data: ListName) -> CardListBody:
-    """Another name; the slug stays."""
+    """Rename a list. Its slug does not change."""
     return await writes.rename_list(writer, list_id, data.name)
 
 
 @delete("/lists/{list_id:int}", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER))
 async def delete_list(writer: Writer, list_id: int) -> Deleted:
-    """The list goes, its cards stay."""
+    """Delete a list. Its cards do not change."""
     await writes.delete_list(writer, list_id)
     return Deleted(True)
 
@@ -153,7 +159,7 @@ async def delete_list(writer: Writer, list_id: int) -> Deleted:
     ),
 )
 async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded:
-    """Put the selected cards on the list, in their order, up to its cap."""
+    """Add the selected cards to the list, in the order of the selection, up to the list's cap."""
     done = await writes.add_cards(writer, list_id, data)
     one = await seller_lists.one_list(writer.session, writer.caller, list_id)
     return CardsAdded(one, *done)
@@ -165,8 +171,8 @@ async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded
     exception_handlers={errors.Unauthorized: to_sign_in},
 )
 async def open_add_cards_url(request: AnyRequest, caller: Caller, list_id: int) -> Redirect:
-    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards.
-    For programs there is no such address: the list's cards are what its `query` finds.
+    """Redirect a browser that opens a list's `add_cards_url` to the page that adds cards. Programs
+    get an error, because they read a list's cards by a search for its `query`.
     """
     if caller.member_id is None:
         raise errors.MethodNotAllowed(
@@ -195,7 +201,9 @@ _SELECTED = {
 
 @dataclass
 class _SelectionQuery(Operation):
-    """The query is parsed like a body, so that this service's own messages refuse bad values."""
+    """An operation that parses the selection in its query itself, so that a bad value is refused
+    with this service's own message.
+    """
 
     def __post_init__(self) -> None:
         self.parameters = [*(self.parameters or ()), *described(_SELECTED)]
@@ -211,9 +219,10 @@ class _SelectionQuery(Operation):
 async def remove_cards(
     request: AnyRequest, writer: Writer, list_id: int, data: Selection | None = None
 ) -> CardsRemoved:
-    """Take the selected cards off the list.
+    """Remove the selected cards from the list.
 
-    The selection is in the body, in the query (ids with commas or repeated), or in both.
+    The selection is in the body, in the query, or in both. In the query, ids are separated by
+    commas, or their parameter is repeated.
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await writes.remove_cards(writer, list_id, selection)
@@ -234,7 +243,7 @@ router = Router(
         open_add_cards_url,
         remove_cards,
     ],
-    # These operations wait for other writes to lists.
+    # These operations may wait for other writes to lists; `WRITING` limits that wait.
     dependencies=WRITING,
     tags=["lists"],
 )

@@ -7,9 +7,10 @@ from msgspec import UNSET, UnsetType
 
 
 class CardListBody(msgspec.Struct):
-    """`query` finds its cards in a search.
+    """A list of cards. A search for `query` finds its cards.
 
-    `member` is there when a card was asked for, `add_cards_url` for members who are signed in.
+    `member` is only in answers to a request with a card's id, `add_cards_url` only in answers to
+    members who are signed in.
     """
 
     id: int
@@ -18,12 +19,12 @@ class CardListBody(msgspec.Struct):
     """Unique in the shop"""
     slug: str
     position: int
-    """The place among the lists"""
+    """The position among the shop's lists"""
     card_count: int
     active_count: int
     gone_count: int
     query: str
-    """The search of its members: list:<slug>"""
+    """The search that finds the list's cards: list:<slug>"""
     member: bool | UnsetType = UNSET
     add_cards_url: str | UnsetType = UNSET
 
@@ -35,8 +36,8 @@ class Lists(msgspec.Struct):
 
 
 class CardsAdded(msgspec.Struct):
-    """`requested`: how many of the caller's cards the selection has; of those `added` were not on
-    the list before.
+    """The result of adding cards. `requested` is the number of selected cards; `added` is the
+    number of them that were not on the list before.
     """
 
     list: CardListBody
@@ -49,4 +50,4 @@ class CardsAdded(msgspec.Struct):
 class CardsRemoved(msgspec.Struct):
     list: CardListBody
     removed: int
-    """How many cards left the list"""
+    """The number of cards that were removed from the list"""

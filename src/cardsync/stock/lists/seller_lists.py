@@ -1,7 +1,7 @@
 """Reads a seller's lists with their counts, and makes, renames and deletes them.
 
 Only one transaction at a time makes or renames a seller's lists, so that names and slugs stay
-unique and the limit on lists holds. Every change of a list locks its row.
+unique and the number of lists stays within its limit. Every change of a list locks its row.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LISTS = queries_of(__package__)["lists"].format(visible=VISIBLE)
 
 
 async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:
-    """Return all lists. `asked` is empty, or holds the `card_id` or `marketplace_id` of a card;
-    then `member` is whether that card is on the list.
+    """Return all lists. If `asked` has the `card_id` or `marketplace_id` of a card, `member` is
+    whether the list contains that card.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
@@ -88,8 +88,8 @@ async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> CardL
 
 
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
-    """Lock the list: until this transaction ends, no other one adds cards to it, renames it or
-    deletes it. Raises NotFound.
+    """Lock the list, so that no other transaction adds cards to it, renames it or deletes it until
+    this transaction ends. Raises NotFound.
     """
     found = await session.scalar(
         text(
@@ -229,7 +229,7 @@ async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
 
 
 async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
-    """Return all lists, also deleted ones, under the lock of `alone_with_lists`."""
+    """Take the lock of `alone_with_lists`, and return all lists, also deleted lists."""
     await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())
 
@@ -248,8 +248,8 @@ def slug_of(name: str) -> str:
 
 
 def free_slug(name: str, used: Container[str]) -> str:
-    """Return the name's slug; if a list has or had that slug, append the first free number from 2
-    on.
+    """Return the name's slug. If a list has or had that slug, the slug ends with the first free
+    number from 2 on.
     """
     slug = slug_of(name)
     number = 2

@@ -1,8 +1,8 @@
-"""Undoes a change of lists that is an entry of the activity feed. Each function raises ChangedSince
-if the list has changed since then.
+"""Undoes changes of lists that are entries of the activity feed. Each function raises ChangedSince
+if the list has changed since the entry.
 
-Locks are taken in the same order as by the changes: the lock of all lists first, then the list's
-row.
+As in the changes themselves, the lock of all lists is taken first and the lock of the list's row
+second, so that two transactions do not deadlock.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _REVIVE = """
     UPDATE card_list SET deleted_at = NULL
      WHERE seller_id = :seller AND id = :list AND deleted_at IS NOT NULL
 """
-# A contribution that was retired since the change is on no list any more.
+# A contribution that was retired since the change does not get back on the list.
 _PUT = """
     INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
     SELECT c.seller_id, :list, c.id, :now FROM card c

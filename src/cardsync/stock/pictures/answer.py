@@ -1,4 +1,6 @@
-"""Responds with a picture and caching headers, so that no page requests it twice."""
+"""Builds the response for a picture, with caching headers, so that a browser requests each picture
+only once.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Stores, after an import, the addresses of pictures that a seller's cards lack. This is a stream
-of `platform/work/runner.py`, whose mark the import sets. Nothing is fetched here.
+"""Stores, after an import, the addresses of pictures that a seller's cards need and the server does
+not have yet. The module defines a stream of `platform/work/runner.py`, which the import marks as
+due. `fetch_pictures.py` fetches the pictures.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _HOSTS: Final = """
     SELECT host, :now FROM unnest(CAST(:hosts AS text[])) AS host
     ON CONFLICT (host) DO NOTHING
 """
-# The pictures of the most expensive cards in stock are fetched first.
+# The order of fetching: pictures of the most expensive cards in stock are first.
 _WORTH: Final = "coalesce(c.price, 0) * least(c.quantity, 1)"
 _OF_PRODUCTS: Final = f"""
     WITH own AS (
@@ -88,14 +89,15 @@ async def ask_for_pictures(session: AsyncSession, seller_id: int) -> None:
 
 
 async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
-    """Store the picture addresses of this seller's cards, and delete photos that no card has any
-    more.
+    """Store the picture addresses of this seller's cards, and delete the photos that no card uses
+    any more.
     """
     hosts = list(read_hosts(work.settings.picture_hosts))
     values: dict[str, object] = {"seller": due.seller_id, "hosts": hosts, "now": clock.now()}
     async with work.database.tenant(due.seller_id) as session:
         unused = (await session.scalars(text(_UNUSED_FILES), values)).all()
-    # The rows are deleted after the files, so that a turn that was killed in between is repeated.
+    # The rows are deleted after the files, so that the next turn deletes the rest if this turn is
+    # killed in between.
     for digest in unused:
         await delete_photo(work.store, due.seller_id, digest)
     async with work.database.tenant(due.seller_id) as session:

@@ -1,10 +1,10 @@
 """Encodes pictures as WebP in a separate process, so that an untrusted picture can crash, exhaust
 or hang only this process.
 
-The service runs this module as a script; it imports nothing of cardsync. The service can import its
-constants without loading Pillow. On standard input, each picture is a length and its bytes. The
-answer is the byte MADE and, for each size, a length and the bytes of the WebP; a refusal is another
-byte and one sentence.
+The service runs this module as a script. The script imports no other module of cardsync, and loads
+Pillow late, so that the service can import the script's constants without Pillow. The script reads
+each picture from standard input as a length and bytes. It answers with the byte MADE and, for each
+size, a length and the bytes of the WebP file; or with the byte REFUSED and a sentence.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REFUSED: Final = b"\x01"
 
 
 class Unfit(Exception):
-    """The picture is not made; the message says why."""
+    """A picture that can't be encoded; the message is the reason."""
 
 
 def made(source: bytes) -> list[bytes]:
@@ -85,7 +85,7 @@ def _encoded(picture: Image.Image) -> list[bytes]:
     size = (0, 0)
     for name, box in SIZES.items():
         picture.thumbnail(box, Resampling.LANCZOS)
-        # A small picture is never enlarged: its sizes share one file.
+        # A picture is never enlarged. If it is smaller than two sizes, both have the same file.
         if picture.size != size:
             file = io.BytesIO()
             picture.save(file, "WEBP", quality=QUALITY, method=EFFORT[name])
@@ -97,8 +97,8 @@ def _encoded(picture: Image.Image) -> list[bytes]:
 
 
 def limit() -> None:
-    """Limit this process to the resources that it needs. Operating systems differ in the resources
-    that they can limit.
+    """Limit the memory, CPU time and file sizes of this process. Limits that the operating system
+    does not support are skipped.
     """
     import resource
 

@@ -21,8 +21,8 @@ _PROGRAM: Final = str(Path(encode_process.__file__))
 
 
 class Encoder:
-    """Runs one encoder process at a time; after it was killed, the next picture starts a new
-    one.
+    """Runs one encoder process at a time. If the process was killed, the next picture starts a new
+    process.
     """
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class Encoder:
 
 
 class Refused(Unfit):
-    """The process refused the picture, and goes on."""
+    """The encoder process refused the picture, and can encode further pictures."""
 
 
 async def _started() -> asyncio.subprocess.Process:
-    # The process runs isolated and without environment variables, so it knows nothing but its
-    # input.
+    # The process gets no environment variables and no import paths of the service, so that a
+    # malicious picture can't read secrets there.
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",

@@ -1,10 +1,10 @@
-"""Fetches pictures whose addresses are stored, has them encoded, and stores their files, one after
-the other. All workers together request from each host at a limited rate.
+"""Fetches the pictures whose addresses are stored, one after the other, has them encoded, and
+stores their files. All workers together send each host requests at a limited rate.
 
-A turn claims a picture by scheduling its next try, as if this try had failed; only the end of the
-fetch changes that. So after a worker is killed, the picture only waits for its pause, and two
-workers never fetch the same address at once. The stream's mark stays as long as a fetch is due
-within two days.
+Before a worker fetches a picture, it claims the picture: it schedules the next try, as if this try
+had failed. The end of the fetch replaces that schedule. So two workers never fetch the same address
+at once, and if a worker is killed, the picture is fetched again at the scheduled time. The seller's
+mark in `work_due` stays while a fetch is due within two days.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ BYTES_MOST: Final = 8_000_000
 SECONDS: Final = 15.0
 TYPES: Final = frozenset({"image/jpeg", "image/jpg", "image/png", "image/webp"})
 PICTURES_A_TURN: Final = 20
-# The longest time that a turn waits for a host; the sweep resumes after longer waits.
+# The longest time that a turn waits for a host. If the wait is longer, the turn ends, and the sweep
+# starts another turn later.
 _PATIENCE: Final = timedelta(seconds=2)
 _LEFT_ALONE: Final = timedelta(days=2)
-# The pauses after failed tries; the last one repeats. Other pictures are fetched meanwhile.
+# The pauses after the failed tries of one picture; the last pause repeats.
 PAUSES: Final = (
     timedelta(minutes=10),
     timedelta(hours=1),
@@ -51,12 +52,13 @@ PAUSES: Final = (
     timedelta(days=1),
     timedelta(days=30),
 )
-# The pause after a host does not answer; it doubles with each failure, up to an hour.
+# The pause after a host did not answer. It doubles with each failure, up to an hour.
 _HOST_RESTS: Final = timedelta(seconds=30)
 _HOST_RESTS_MOST: Final = timedelta(hours=1)
 
-# The time of the next own photo on each host. The coordinator node stores the hosts
-# (docs/distribution.md), so a separate statement reads the photos first.
+# The statement returns the time of the seller's next own photo on each host. It is separate from
+# the statement on `picture_host`, which only the cluster's coordinator node stores
+# (docs/distribution.md).
 _OWN: Final = """
     SELECT w.host, own.next_at FROM unnest(CAST(:hosts AS text[])) AS w (host),
     LATERAL (SELECT p.next_at FROM card_photo p
@@ -100,7 +102,7 @@ _SOONEST: Final = """
     ) AS waits
      WHERE h.host = ANY(:hosts)
 """
-# A mark that was set during this turn is newer, so it does not change.
+# A mark that an import set during this turn is newer than :at, so the statement does not change it.
 _REST: Final = """
     UPDATE work_due SET due_at = :until, attempts = 0, failures = 0, put_back_id = NULL,
            put_back_times = 0, put_back_since = NULL, rests_until = NULL
@@ -119,8 +121,8 @@ ASKED: Final = FetchRequest(
 
 @dataclass(frozen=True)
 class Claimed:
-    """A picture that this worker fetches now; `seller_id` is None unless it is a seller's own
-    photo.
+    """A picture that this worker fetches now. `seller_id` is the seller of an own photo, and None
+    for a shared picture.
     """
 
     address: str
@@ -144,7 +146,9 @@ def _statement(template: str, *, own: bool) -> str:
 async def claim(
     database: Database, seller_id: int, hosts: list[str], pause: float
 ) -> Claimed | None:
-    """Claim the next picture of any host that is due, this seller's own photos first."""
+    """Claim the next picture that is due on a host that may get a request now. The seller's own
+    photos precede shared pictures.
+    """
     now = clock.now()
     values: dict[str, object] = {"seller": seller_id, "hosts": hosts, "now": now}
     async with database.tenant(seller_id) as session:
@@ -176,7 +180,7 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
     now = clock.now
     bound = log.bind(host=claimed.host, seller_id=claimed.seller_id)
     try:
-        # The row may come from an archive or a backup, so its address and host may disagree.
+        # In a row that was restored from an archive or a backup, address and host may disagree.
         if host_in(claimed.address) != claimed.host:
             raise NotFetched("its address is on another host")
         # Redirects are not followed.
@@ -196,8 +200,8 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
     await objects.write(work.store, digest, files, claimed.seller_id)
     kept = await _settle(work, claimed, claimed.statement(_KEEP), digest=digest)
     if not kept and claimed.seller_id is not None:
-        # The file is deleted only if the seller was deleted meanwhile; otherwise another card may
-        # have the same photo.
+        # The photo's row was deleted meanwhile. Its file is deleted only if the seller was deleted,
+        # too, because another card of the seller may use the same file.
         async with work.database.shared() as session:
             is_there = await session.get(Seller, claimed.seller_id)
         if is_there is None:
@@ -230,7 +234,7 @@ async def soonest(database: Database, seller_id: int, hosts: list[str]) -> datet
 
 
 async def _work_off(work: Work, hold: WorkDue, due: WorkDue) -> None:
-    """Fetch some pictures, and set the mark to the time of the next one."""
+    """Fetch up to `PICTURES_A_TURN` pictures, and set the mark to the time of the next picture."""
     hosts = list(read_hosts(work.settings.picture_hosts))
     async with encoder() as encode:
         for _ in range(PICTURES_A_TURN):
@@ -265,7 +269,7 @@ async def _due_mark(session: AsyncSession, seller_id: int) -> WorkDue | None:
 
 
 async def _mark_stays(work: Work, seller_id: int) -> bool:
-    """Leave a mark that is not yet due to the sweep."""
+    """Return False, so that the runner leaves a mark that is not yet due to the sweep."""
     return False
 
 

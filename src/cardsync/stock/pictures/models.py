@@ -1,7 +1,8 @@
-"""Tables of pictures: `picture` (shared), `card_photo` (a seller's own) and `picture_host`.
+"""The tables of pictures: `picture` (shared), `card_photo` (a seller's own photos) and
+`picture_host`.
 
-A row is one address from which the server fetches a picture. The bytes are in the object store,
-named by the digest of the fetched bytes.
+A row of `picture` or `card_photo` is one address from which the server fetches a picture. The
+picture's files are in the object store, named by the digest of the fetched bytes.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Fetched:
 
 
 class Picture(Fetched, Base):
-    """A picture address of the catalog or of the marketplace, shared by all sellers. No seller's
-    file decides which product it shows.
+    """A picture address of the catalog or of the marketplace, shared by all sellers. No seller can
+    assign it to a product.
     """
 
     __tablename__ = "picture"

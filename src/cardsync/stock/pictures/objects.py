@@ -14,7 +14,7 @@ from typing import Final
 from cardsync.platform.storage import ObjectExists, ObjectMissing, Store
 from cardsync.stock.pictures.encode_process import SIZES
 
-# The version of the encoding. A new version makes all pictures anew.
+# The version of the encoding. If it changes, all pictures are encoded again.
 FORM: Final = "1"
 
 

@@ -1,9 +1,10 @@
-"""Finds the address of a card's picture, in SQL over `product` and `card`: the catalog's picture,
-else the marketplace's picture for the product's id; and the seller's own photo.
+"""SQL expressions for the addresses of a card's pictures, over `product` and `card`: the catalog's
+picture, else the marketplace's picture for the product's id; and the seller's own photo.
 
-A `Photo URL` never decides which picture other sellers see, because a seller could name any picture
-for any card. An address in the marketplace's own form (`/product/<id>_`) names one of the
-marketplace's pictures, so that picture is shared; but only that seller's cards use it.
+A `Photo URL` never decides which picture other sellers see, because a seller could enter any
+picture for any card. If a `Photo URL` has the form of the marketplace's own addresses
+(`/product/<id>_`), the picture is stored once for all sellers, but shown only with that seller's
+card.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ MARKETPLACE_HOST: Final = "tcgplayer-cdn.tcgplayer.com"
 _OF_ID: Final = f"'https://{MARKETPLACE_HOST}/product/' || {{id}} || '_400w.jpg'"
 _OWN_FORM: Final = rf"^https://{MARKETPLACE_HOST}/product/([0-9]{{1,18}})_".replace(".", "[.]")
 
-# The address of the picture of the product `p`; `q` is the product that adopted `p`, if `p` is
-# provisional.
+# The address of the picture of the product `p`. If `p` is provisional, `q` is the catalog product
+# that replaced `p`.
 OF_PRODUCT: Final = f"""
     coalesce(p.picture_url, q.picture_url,
              {_OF_ID.format(id="coalesce(p.marketplace_product_id, q.marketplace_product_id)")})
 """
-# The address of the marketplace's picture that the photo of the card `c` names; null for the
-# seller's own photo.
+# The address of the marketplace's picture, if the `Photo URL` of the card `c` names one; null if it
+# names a photo of the seller.
 OF_MARKETPLACE: Final = _OF_ID.format(id=f"substring(c.photo_url FROM '{_OWN_FORM}')")
 LONGEST: Final = 500
 HOST: Final = "^https?://([^/]+)/"
 
 
 def host(address: str) -> str:
-    """Return the SQL expression for the host of an address; it is null for a text that is no
+    """Return the SQL expression for the host of an address. Its value is null for a text that is no
     URL.
     """
     return f"substring({address} FROM '{HOST}')"

@@ -24,7 +24,8 @@ _PRODUCT: Final = f"""
       FROM product p LEFT JOIN product q ON q.id = p.adopted_by
      WHERE p.id = :product
 """
-# The `Photo URL` comes first: the seller's own photo, or the marketplace's picture that it names.
+# The picture of the card's `Photo URL` precedes the picture of its product. `own` is the seller's
+# own photo, `named` is the marketplace's picture.
 _CARD: Final = f"""
     SELECT c.product_line AS game, coalesce(nullif(p.set_code, ''), c.set_name) AS set_name,
            c.number, c.rarity, false AS provisional, {OF_MARKETPLACE} AS named,
@@ -35,7 +36,8 @@ _CARD: Final = f"""
      WHERE c.seller_id = :seller AND which AND {VISIBLE}
      ORDER BY c.id LIMIT 1
 """
-# This is a separate statement, because on a distributed database a join would read all pictures.
+# Digests are read by a separate statement, because a join would read all pictures if the database
+# is distributed.
 _DIGESTS: Final = """
     SELECT address, digest FROM picture WHERE address = ANY(CAST(:addresses AS text[]))
 """
@@ -52,7 +54,7 @@ def _card(which: str) -> str:
 
 
 class PictureAnswer(NamedTuple):
-    """An answer. `kept` is true for a picture, false for a stand-in, which a picture may replace
+    """A picture or a stand-in. `kept` is false for a stand-in, which a picture may replace
     later.
     """
 
@@ -79,7 +81,7 @@ async def of_card(
 async def of_sku(
     database: Database, caller: Caller, store: Store, sku: int, size: str
 ) -> PictureAnswer:
-    """Return the picture of the seller's own card with this SKU, as orders name it."""
+    """Return the picture of the seller's own card with the SKU of an order item."""
     return await _shown(database, caller, store, size, _card(_OF_SKU), sku=sku)
 
 
@@ -112,7 +114,9 @@ async def _shown(
 
 
 async def _digest(session: AsyncSession, named: str | None, address: str | None) -> str | None:
-    """Return the digest of the picture that the card names, else of its product's picture."""
+    """Return the digest of the picture at the address `named`, else at `address`; None if neither
+    is stored.
+    """
     found = await session.execute(text(_DIGESTS), {"addresses": [named, address]})
     digests: dict[str | None, str | None] = {row.address: row.digest for row in found}
     return digests.get(named) or digests.get(address)

@@ -1,4 +1,4 @@
-"""Pictures of cards for the pages of signed-in members, from our own origin."""
+"""HTTP routes of the pictures of cards, for the pages of signed-in members."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def item_picture(
     item_id: int,
     size: str,
 ) -> Response[bytes]:
-    """The picture of the seller's card that an item of an order is."""
+    """The picture of the seller's card that was sold as an order item."""
     shown = await of_item(database, caller, store, item_id, size)
     return answer(shown, request.headers.get("if-none-match"), A_DAY)
 

@@ -31,7 +31,7 @@ _CHARACTERS: Final = 11
 
 
 class Face(NamedTuple):
-    """The texts that are drawn; the place of an empty text stays empty."""
+    """The texts of a stand-in. An empty text is not drawn."""
 
     game: str
     set_name: str = ""
@@ -77,7 +77,7 @@ def _code(set_name: str) -> str:
 
 
 def _text(text: str) -> str:
-    # XML allows most control characters in no form, not even escaped.
+    # XML allows most control characters not even escaped, so they are removed.
     shown = "".join(sign for sign in text if sign.isprintable())
     cut = shown if len(shown) <= _CHARACTERS else shown[: _CHARACTERS - 1] + "…"
     return escape(cut)

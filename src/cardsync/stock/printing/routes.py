@@ -1,4 +1,4 @@
-"""HTTP routes of label sheets: the known sheets, and the places of labels on one of them."""
+"""HTTP routes of label sheets: all sheets, and the positions of labels on one sheet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_layout(
     count: Annotated[int, Parameter(ge=0, le=LABELS_AT_ONCE)] = 0,
     start: Annotated[int, Parameter(ge=1)] = 1,
 ) -> LabelLayout:
-    """One sheet, and the places of `count` labels on it if the first is at label `start`."""
+    """One sheet, and the positions of `count` labels on it, from the label `start` on."""
     sheet = sheet_of(key)
     places = layout(sheet, count, start)
     return LabelLayout(

@@ -1,4 +1,4 @@
-"""The JSON structs of label sheets. Pure. Millimetres are text, as money is."""
+"""The JSON structs of label sheets. Pure. Lengths in millimeters are texts, like money."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Length = Annotated[str, Reads(str)]
 
 
 class LabelSheet(msgspec.Struct):
-    """Lengths are in millimetres. `labels` is the number on a page."""
+    """A label sheet. Lengths are in millimeters. `labels` is the number of labels on a page."""
 
     key: str
     """The name of the sheet in addresses"""
@@ -29,11 +29,11 @@ class LabelSheet(msgspec.Struct):
     label_height: Annotated[Length, Column("label.height")]
     """In millimeters"""
     columns: int
-    """The labels of a row"""
+    """The number of labels in a row"""
     rows: int
-    """The labels of a column"""
+    """The number of labels in a column"""
     labels: int
-    """The labels of a page"""
+    """The number of labels on a page"""
     left: Length
     """The left margin, in millimeters"""
     top: Length
@@ -49,23 +49,23 @@ class LabelSheets(msgspec.Struct):
 
 
 class LabelPosition(msgspec.Struct):
-    """`left` and `top` are the label's upper left corner in millimetres."""
+    """The position of a label. `left` and `top` are its upper left corner, in millimeters."""
 
     page: int
     column: int
-    """The column of labels"""
+    """The column, from 1"""
     row: int
-    """The row of labels"""
+    """The row, from 1"""
     left: Length
-    """Its left edge, in millimeters"""
+    """The label's left edge, in millimeters"""
     top: Length
-    """Its top edge, in millimeters"""
+    """The label's top edge, in millimeters"""
 
 
 class LabelLayout(msgspec.Struct):
     sheet: LabelSheet
     """The sheet"""
     pages: int
-    """How many pages"""
+    """The number of pages"""
     positions: list[LabelPosition]
     """Where each label is printed"""

@@ -21,8 +21,8 @@ class Size(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """`left` and `top` are the margins before the first label; a gap is the space between two
-    labels.
+    """A label sheet. `left` and `top` are the margins before the first label; a gap is the space
+    between two labels.
     """
 
     key: str
@@ -43,8 +43,8 @@ class Sheet(NamedTuple):
 
 
 class Position(NamedTuple):
-    """`page`, `column` and `row` count from 1; `left` and `top` are the position of the label's
-    upper left corner in millimeters.
+    """The position of a label. `page`, `column` and `row` count from 1; `left` and `top` are the
+    label's upper left corner in millimeters.
     """
 
     page: int
@@ -136,7 +136,7 @@ SHEETS: Final[Mapping[str, Sheet]] = {sheet.key: sheet for sheet in _ALL}
 
 
 def sheet_of(key: str) -> Sheet:
-    """Raises NotFound."""
+    """Return the sheet named `key`. Raises NotFound."""
     found = SHEETS.get(key)
     if found is None:
         raise errors.NotFound(f"there is no label sheet {key!r}")
@@ -144,8 +144,8 @@ def sheet_of(key: str) -> Sheet:
 
 
 def position(sheet: Sheet, place: int) -> Position:
-    """Return the position of a place; places count from 1, row by row, and continue on the next
-    page.
+    """Return the position of the label number `place`. Labels count from 1, row by row, and
+    continue on the next page.
     """
     page, on_page = divmod(place - 1, sheet.labels)
     row, column = divmod(on_page, sheet.columns)
@@ -159,7 +159,7 @@ def position(sheet: Sheet, place: int) -> Position:
 
 
 def layout(sheet: Sheet, count: int, start: int = 1) -> list[Position]:
-    """Return the positions of `count` labels; the first is printed at the place `start`, so that a
+    """Return the positions of `count` labels. The first label has the number `start`, so that a
     partly used sheet can be used up. Raises InvalidPayload.
     """
     if not 1 <= start <= sheet.labels:

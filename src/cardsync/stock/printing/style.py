@@ -32,7 +32,7 @@ header button { min-height: 36px; padding: 0 1rem; border: 0; border-radius: 6px
 
 
 def style_of(sheet: Sheet) -> str:
-    """Return the CSS of a sheet; the class p<n> is the n-th place of a page."""
+    """Return the CSS of a sheet. The class p<n> is the position of the n-th label on a page."""
     page, label = sheet.page, sheet.label
     code = min(label.height, label.width / 2) - 2 * _INSIDE
     return "\n".join(

@@ -1,5 +1,5 @@
-"""Checks an entry that a seller wants to list, and combines it with its product to the columns of a
-draft. Pure.
+"""Checks an entry that a seller wants to list, and builds the columns of its draft from the entry
+and its product. Pure.
 
 Errors name the entry, its field and the reason.
 """
@@ -31,12 +31,12 @@ _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 
 class Wanted(msgspec.Struct):
-    """The card is given by `product_id`, by a member's `contribution_id`, or by `name` and `set`
-    with `number` and `game`. Without `game` it is the one of the account's product lines whose
-    catalog has the card; it is needed where several have it, or none.
+    """A card to list, identified by `product_id`, by a member's `contribution_id`, or by `name` and
+    `set` with `number` and `game`. `game` is needed unless the card is in the catalog of exactly
+    one of the account's product lines.
 
-    `marketplace_id` is the marketplace's own id of the card, where the seller knows it. `title`
-    and `photo_url` together make it a custom listing.
+    `marketplace_id` is the marketplace's own id of the card, if the seller knows it. A custom
+    listing has both `title` and `photo_url`.
     """
 
     quantity: Quantity
@@ -63,8 +63,8 @@ class Wanted(msgspec.Struct):
 
 
 class Changes(msgspec.Struct):
-    """The fields that are given change; null takes a price, a cost, a place or the
-    marketplace's id away.
+    """Changes of a draft. Fields that are not sent keep their values; null removes a price, a cost,
+    a place or the marketplace's id.
     """
 
     quantity: Quantity | UnsetType = UNSET
@@ -83,8 +83,8 @@ class Changes(msgspec.Struct):
 
 
 class Described(NamedTuple):
-    """A product in the marketplace file's words. A contribution also has condition and language;
-    the printing comes from the contribution or from the catalog's product.
+    """A product in the spelling of the marketplace's file. `condition` and `language` are None
+    unless the product is from a contribution.
     """
 
     product_id: int
@@ -141,8 +141,8 @@ def changed_columns(changes: Changes) -> dict[str, Any]:
 
 
 def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[str, Any]:
-    """Return the row in the marketplace's spelling; `own` is the printing of its product. Raises
-    InvalidPayload.
+    """Return the draft's columns in the marketplace's spelling; `own` is the printing of the
+    draft's product. Raises InvalidPayload.
     """
     row = row | {
         "condition": _one_of(f"{at}condition", row["condition"], _CONDITIONS),
@@ -163,7 +163,7 @@ def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[s
 
 
 def needs_before_listing(row: Any) -> str | None:
-    """Return the marketplace's requirement that a draft does not meet, or None."""
+    """Return what a draft lacks to be listed on the marketplace, or None."""
     if row.price is None:
         return "needs a price before you publish"
     if row.price < Decimal("0.01"):

@@ -1,7 +1,7 @@
-"""Stores the drafts of quick-add: members add a batch of entries, and change and delete entries
-until the owner publishes them.
+"""Stores the drafts of quick-add: members add entries in batches, and change and delete them until
+the owner publishes them.
 
-Changing a rejected entry makes it a draft again.
+A rejected entry that is changed becomes a draft again.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ async def draft(
     wanted: Sequence[Wanted],
     now: datetime,
 ) -> list[QuickAdd]:
-    """Store the entries, all or none. Drafting a member's private contribution shares it with the
-    account, because the owner publishes the draft. Raises InvalidPayload.
+    """Store all entries, or none if one is invalid. A draft of a member's private contribution is
+    visible to the whole account, because the owner publishes drafts. Raises InvalidPayload.
     """
     async with database.tenant(caller.seller_id) as session:
         known = await known_products(
@@ -119,7 +119,7 @@ async def entries(
 
 
 async def some(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[QuickAdd]:
-    """Return the caller's entries with these ids, oldest first."""
+    """Return the entries of the caller's shop with these ids, oldest first."""
     mine = select(QuickAdd).where(QuickAdd.seller_id == caller.seller_id, QuickAdd.id.in_(ids))
     return list(await session.scalars(mine.order_by(QuickAdd.id)))
 
@@ -131,7 +131,7 @@ async def change(
     changes: Changes,
     now: datetime,
 ) -> QuickAdd:
-    """Raises NotFound, NotADraft, InvalidPayload."""
+    """Change a draft or a rejected entry. Raises NotFound, NotADraft, InvalidPayload."""
     entry = await held(session, caller.seller_id, entry_id)
     if entry.status not in _EDITABLE:
         raise NotADraft
@@ -148,8 +148,8 @@ async def change(
 
 
 async def delete(session: AsyncSession, caller: Caller, entry_id: int, now: datetime) -> None:
-    """Delete a draft or a rejected entry. The owner may also delete a published entry that was in
-    no file yet. Raises NotFound, NotADraft.
+    """Delete a draft or a rejected entry. The owner may also delete a published entry that has not
+    been in a file yet. Raises NotFound, NotADraft.
     """
     entry = await held(session, caller.seller_id, entry_id)
     taken_back = entry.status == "published" and not entry.served and caller.role == "owner"
@@ -161,7 +161,7 @@ async def delete(session: AsyncSession, caller: Caller, entry_id: int, now: date
 
 
 async def held(session: AsyncSession, seller_id: int, entry_id: int) -> QuickAdd:
-    """Return an entry under the lock of the seller's state row, which covers all entries. Raises
+    """Lock the seller's state row, which protects all entries, and return the entry. Raises
     NotFound.
     """
     await locked(session, seller_id)
@@ -225,7 +225,9 @@ async def _described(
     caller: Caller,
     wanted: Sequence[Wanted],
 ) -> dict[int, Described]:
-    """Identify the entries that have only texts, like rows of an upload."""
+    """Return the products of the entries that have only texts, by the entry's index. The catalog
+    matches them like rows of an upload.
+    """
     named: dict[str, dict[str, Any]] = {}
     for place, entry in enumerate(wanted):
         if entry.product_id or entry.contribution_id or not (entry.name and entry.set_name):

@@ -19,10 +19,11 @@ Status = Literal["draft", "published", "pending", "listed", "rejected"]
 
 
 class QuickAdd(Base):
-    """`status` is draft, published, pending, listed or rejected.
+    """A card that a seller wants to list. `status` is draft, published, pending, listed or
+    rejected.
 
-    The row holds the card's texts in the spelling of the marketplace's file, so that serving needs
-    no other table.
+    The card's texts have the spelling of the marketplace's file, so that the file of entries is
+    made from this table alone.
     """
 
     __tablename__ = "quick_add"
@@ -88,8 +89,8 @@ class QuickAdd(Base):
     slot: Mapped[int | None]
     # The member's contribution that this entry lists.
     contribution_id: Mapped[int | None] = mapped_column(BigInteger)
-    # How many files have held this entry, the time and the SHA-256 of the newest file, and how many
-    # copies of the card the marketplace listed before it.
+    # `served` is the number of files with this entry. The next three columns are the newest file's
+    # time and SHA-256, and the number of copies that the marketplace listed before that file.
     served: Mapped[int] = mapped_column(server_default="0")
     served_at: Mapped[datetime | None]
     file_sha256: Mapped[str | None]
@@ -108,10 +109,10 @@ class QuickAdd(Base):
 
 
 class QuickAddFile(Base):
-    """A served file whose entries are all pending; the first answer for one of its entries deletes
-    it.
+    """A file of entries that was served to an agent. The row is deleted when an entry of the file
+    is settled.
 
-    Its agent gets the same bytes again until it reports that it has received them.
+    The agent gets the same bytes again until it reports that it has received them.
     """
 
     __tablename__ = "quick_add_file"

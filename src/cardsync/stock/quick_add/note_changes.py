@@ -1,5 +1,6 @@
-"""Records that quick-add entries changed: sets the mark on the seller's state row that the export
-reads, keeps one task for the agent while an entry is published, and deletes answered files.
+"""Records changes of quick-add entries. Sets `quick_add_waits` on the seller's state row, which the
+export reads; keeps one task for the agent while an entry is published; and deletes files that an
+answer has settled.
 
 Every change locks the state row first (`locked`), so publishing, serving, and answers of the agent
 and the seller run one after the other.
@@ -16,7 +17,7 @@ from cardsync.agents.agentwork.tasks import LISTINGS, enqueue_task, note_due
 from cardsync.platform import limits
 
 KIND = LISTINGS
-# An agent may import a served file within this time. After it, the seller may settle the file's
+# An agent may import a served file within this time. Afterwards the seller may settle the file's
 # entries as not listed.
 IN_HAND = timedelta(minutes=30)
 
@@ -60,10 +61,11 @@ async def note_waiting(
     *,
     at_once: bool = False,
 ) -> int | None:
-    """Write the mark, and make sure that a task waits while an entry is published. Return the
-    task's id. The caller holds the lock of the state row.
+    """Set or clear the mark `quick_add_waits`. If an entry is published, make sure that the agent
+    has a task, and return the task's id. The caller holds the lock of the state row.
 
-    `at_once`: a person caused the change, so a task that pauses after a failure is due now.
+    With `at_once`, a task that pauses after a failure becomes due now, because a person caused the
+    change.
     """
     await session.flush()
     await session.execute(text(_WAITS), {"seller": seller_id})

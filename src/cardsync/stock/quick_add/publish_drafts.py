@@ -1,4 +1,4 @@
-"""Publishes drafts: the export serves the entries, and the agent gets a task."""
+"""Publishes drafts, so that the export serves them to the agent, and gives the agent a task."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ async def publish(
     ids: Sequence[int],
     now: datetime,
 ) -> tuple[list[QuickAdd], int | None]:
-    """Publish the drafts, all or none, and return the entries with the id of the agent's task.
-    Entries that are already published, pending or listed do not change.
+    """Publish all of the drafts or, if one can't be published, none. Return the entries and the id
+    of the agent's task. Entries that are already published, pending or listed do not change.
 
     Raises OwnerRequired, NotFound, NotADraft for a rejected entry, InvalidPayload.
     """

@@ -1,5 +1,5 @@
-"""HTTP routes of quick-add: type-ahead, drafts, publishing, and the recovery of sent entries
-without an answer.
+"""HTTP routes of quick-add: type-ahead, drafts, publishing, and settling entries that were sent to
+the marketplace and never answered.
 """
 
 from __future__ import annotations
@@ -54,10 +54,12 @@ class ToPublish(msgspec.Struct):
 
 
 class Settlement(msgspec.Struct):
-    """`quantity`: how many of the entry are listed, all by default."""
+    """The outcome of a pending entry. `quantity` is the number of its copies that the marketplace
+    lists, by default all.
+    """
 
     listed: bool
-    """The marketplace lists it"""
+    """Whether the marketplace lists the entry"""
     quantity: Quantity | None = None
 
 
@@ -69,7 +71,9 @@ async def type_ahead(
     game: str | None = None,
     limit: Annotated[int, QueryParameter(ge=1, le=limits.TYPE_AHEAD_MOST)] = limits.TYPE_AHEAD,
 ) -> Products:
-    """Products of the catalog by the beginnings of words and numbers, the best first."""
+    """Products of the catalog whose words and numbers begin with the typed words, the best
+    first.
+    """
     found = await products_like(session, caller, typed, game, limit)
     return Products(found)
 
@@ -79,7 +83,9 @@ async def type_ahead(
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.ListFull, errors.StockPromotedReload),
 )
 async def add_drafts(caller: Caller, database: Database, data: Drafts) -> Entries:
-    """Draft listings, all of the batch or none. The marketplace learns nothing of a draft."""
+    """Store drafts of listings: the whole batch or, if an entry is invalid, none. Drafts are not
+    sent to the marketplace.
+    """
     made = await drafts.draft(database, caller, data.entries, clock.now())
     new = sum(entry.printing not in PRINTINGS for entry in made)
     return Entries([struct_of(QuickAddEntry, entry) for entry in made], new_printing=new)
@@ -110,7 +116,7 @@ async def change_draft(
     entry_id: int,
     data: Changes,
 ) -> QuickAddEntry:
-    """Change a draft. A rejected entry becomes a draft by it."""
+    """Change a draft or a rejected entry, which becomes a draft again."""
     return struct_of(
         QuickAddEntry, await drafts.change(session, caller, entry_id, data, clock.now())
     )
@@ -122,7 +128,9 @@ async def change_draft(
     responses=problems(*FOR_EITHER, errors.NotFound, NotADraft),
 )
 async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> Deleted:
-    """Delete a draft or a rejected entry; the owner also what is published and in no file yet."""
+    """Delete a draft or a rejected entry. The owner can also delete a published entry that has not
+    been in a file yet.
+    """
     await drafts.delete(session, caller, entry_id, clock.now())
     return Deleted(deleted=True)
 
@@ -141,15 +149,17 @@ async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> 
     dependencies=WRITING_SEEN,
 )
 async def publish_drafts(writer: Writer, data: ToPublish) -> Published:
-    """Publish drafts, all or none: the agent gets a task, and the export holds them."""
+    """Publish all of the drafts or, if one can't be published, none. The export then contains them,
+    and the agent gets a task.
+    """
     entries, task_id = await writes.publish_listings(writer, data.ids)
     return Published([struct_of(QuickAddEntry, entry) for entry in entries], task_id)
 
 
 @get("/quick_add/pending", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
-    """The entries that were sent and never answered, each beside what the marketplace listed when
-    it was seen last.
+    """The entries that were sent to the marketplace and never answered, each with the listing of
+    its card in the newest import.
     """
     return PendingEntries(await settle.pending(session, caller, clock.now()))
 
@@ -172,10 +182,10 @@ async def settle_entry(
     entry_id: int,
     data: Settlement,
 ) -> QuickAddEntry:
-    """Say what the marketplace lists of a pending entry.
+    """Settle a pending entry as listed or not listed.
 
-    Listed in part, the others are a draft again; not listed, it is served again, 30 minutes after
-    the file at the earliest.
+    If only a part of its copies is listed, the other copies become a draft again. An entry that is
+    not listed is served again, at the earliest 30 minutes after its file.
     """
     return struct_of(
         QuickAddEntry,

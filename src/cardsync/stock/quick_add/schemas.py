@@ -30,8 +30,8 @@ class Products(msgspec.Struct):
 
 
 class QuickAddEntry(msgspec.Struct):
-    """`status` is draft, published, pending, listed or rejected; `reason` says why it was
-    rejected or came back. `custom` listings have a title and a photo.
+    """An entry of quick-add. `status` is draft, published, pending, listed or rejected; `reason` is
+    why the entry was rejected or is to be served again. `custom` listings have a title and a photo.
     """
 
     id: int
@@ -60,10 +60,10 @@ class QuickAddEntry(msgspec.Struct):
     contribution_id: int | None
     card_id: int | None
     served: int
-    """How often the agent got it in a file"""
+    """The number of files that contained the entry"""
     served_at: datetime | None
     reason: str | None
-    """Why the marketplace refused it"""
+    """Why the entry was rejected or is to be served again"""
     settled_by: str | None
     created_by: str
     created_at: datetime
@@ -75,7 +75,7 @@ class QuickAddEntry(msgspec.Struct):
 class Entries(msgspec.Struct):
     entries: list[QuickAddEntry]
     new_printing: int
-    """Entries with a printing that no table knows: it is kept as its text"""
+    """The number of entries whose printing is not a known one; it is stored as sent"""
 
 
 class EntryPage(msgspec.Struct):
@@ -87,33 +87,34 @@ class EntryPage(msgspec.Struct):
 
 
 class Published(msgspec.Struct):
-    """`task_id` is the agent's task that waits for them, null where none is needed."""
+    """The published entries, and the id of the agent's task that lists them."""
 
     entries: list[QuickAddEntry]
     """The entries that were published"""
     task_id: int | None
-    """The agent's task that lists them; null: none is needed"""
+    """The agent's task that lists the entries; null if no entry needs a task"""
 
 
 class PendingEntry(msgspec.Struct):
-    """`sent` were added to `quantity_before`; the marketplace listed `listed_now` when an import
-    saw the card last, at `seen_at` (null: no import has shown the card).
+    """An entry that was sent to the marketplace and not answered. If it was listed, the marketplace
+    lists `quantity_before` + `sent` copies; in the newest import with the card, at `seen_at`, it
+    listed `listed_now`.
 
-    `retryable`: no agent has it in hand any more, so it may be settled as not listed.
+    An entry is `retryable` 30 minutes after its file, because no agent imports the file any more.
+    It may then be settled as not listed.
     """
 
     entry: QuickAddEntry
-    """The entry"""
     sent: int
     """The copies that were sent to the marketplace"""
     quantity_before: int
-    """The copies that were listed before"""
+    """The copies that were listed before the file"""
     listed_now: int | None
-    """The copies that the newest import saw"""
+    """The listed copies in the newest import with the card"""
     price_now: str | None
-    """The price that the newest import saw, in USD"""
+    """The price in the newest import with the card, in USD"""
     seen_at: datetime | None
-    """When an import saw the card last; null: none has"""
+    """When the newest import with the card was made; null if no import has the card"""
     last_sync_at: datetime | None
     retryable: bool
 

@@ -1,11 +1,11 @@
 """Serves published entries as the marketplace's pricing CSV with a positive `Add to Quantity`. An
-entry in a file is pending from then on, and no further file holds it.
+entry that is in a file is pending, and no further file contains it.
 
-The file is committed before it is sent. If it is lost on the way, the same agent, and no other,
-gets the same bytes again under the same number. A named agent gets the file until it reports that
-it has received it, or somebody answers for one of the file's entries. An agent without a name,
-which may not know its imports, gets it for 30 minutes; after that, the owner may compare and
-settle.
+The file is committed before it is sent. If it is lost on the way, the same agent, and no other
+agent, gets the same bytes again under the same number. An agent that reports a name gets the file
+until it reports that it has received the file, or until an entry of the file is settled. An agent
+without a name can't report that, so it gets the file for 30 minutes. Afterwards the owner may
+compare the entries with the marketplace and settle them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from cardsync.platform.kit.csv_table import quoted
 from cardsync.stock.quick_add.models import QuickAdd, QuickAddFile
 from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
 
-# The condition for the seller's row of the same card, which has the marketplace's id and the listed
-# quantity.
+# The condition that the card `c` is the seller's listing of the card of the entry `q`. That listing
+# has the marketplace's id and the listed quantity.
 SAME_CARD = """
     c.seller_id = :seller AND c.contribution IS NULL
     AND ((q.title = '' AND NOT c.custom AND q.listing_id IS NOT NULL
@@ -58,8 +58,8 @@ _MOVES = f"""
      ORDER BY c.id, q.price
 """
 
-# The listed entries of the same card. Copies that were listed after the last import add to the
-# quantity that the import saw, and the next import must show them, too.
+# The listed entries `l` of the card of each entry `q`. Copies that were listed after the last
+# import are not in its quantity yet, but will be in the quantity of the next import.
 _ADDED_SINCE = """
     SELECT q.id, l.quantity, l.settled_at
       FROM quick_add q JOIN quick_add l
@@ -76,8 +76,8 @@ class Row(NamedTuple):
 
 
 class Asker(NamedTuple):
-    """An agent's report of itself: the name of its installation, and the number of the last file
-    that it delivered.
+    """An agent that requests a file: the name of its installation, and the number of the last file
+    that it received.
     """
 
     name: str | None = None
@@ -85,7 +85,7 @@ class Asker(NamedTuple):
 
 
 class Served(NamedTuple):
-    """`number` is unique: another file with the same bytes has another number."""
+    """A file to serve. Two files have different numbers even if their bytes are the same."""
 
     body: bytes
     ids: list[int]
@@ -93,7 +93,9 @@ class Served(NamedTuple):
 
 
 def serves(caller: Caller, now: datetime) -> bool:
-    """Return whether this account has entries to serve and is entitled to quick-add. Pure."""
+    """Return whether the account has entries to serve and a paid plan, which includes quick-add.
+    Pure.
+    """
     return caller.state.quick_add_waits and caller.entitlements(now).paid
 
 
@@ -103,8 +105,8 @@ async def serve(
     asker: Asker,
     now: datetime,
 ) -> Served | None:
-    """Return the file with the entries' ids in the order of its rows; None if no published entry
-    may be served now.
+    """Return the agent's file, with the ids of its entries in the order of its rows; None if no
+    published entry may be served now.
     """
     async with database.tenant(caller.seller_id) as session:
         await locked(session, caller.seller_id)
@@ -122,8 +124,8 @@ async def _unanswered(
     asker: Asker,
     now: datetime,
 ) -> QuickAddFile | None:
-    """Return the oldest file that this agent was served and may not have received, and restart the
-    30 minutes of its entries.
+    """Return the oldest file that was served to this agent and that the agent may not have
+    received. Restart the 30 minutes of its entries.
     """
     query = (
         select(QuickAddFile)
@@ -198,8 +200,8 @@ async def _added_since(
     seller_id: int,
     rows: Iterable[Row],
 ) -> dict[int, int]:
-    """Return how many copies of each entry's card quick-add listed since an import last saw the
-    card.
+    """Return how many copies of each entry's card quick-add has listed since the newest import with
+    the card.
     """
     seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}
     added = dict.fromkeys(seen, 0)
@@ -210,9 +212,9 @@ async def _added_since(
 
 
 def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
-    """Return the published entries that one file may hold: one per card, and none while an earlier
-    entry of the same card is pending. With several entries, the inventory would not show which of
-    them is listed.
+    """Return the published entries for one file: one entry per card, and no entry of a card that
+    has a pending entry. With several entries of a card, the inventory would not show which of them
+    is listed.
     """
     ordered = sorted(entries, key=lambda entry: (entry.status != "pending", entry.id))
     busy: set[tuple[Any, ...]] = set()
@@ -257,10 +259,10 @@ _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
 
 
 async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
-    """Return how publishing the drafts would change the prices of cards that are already listed:
-    `id`, `marketplace_id`, `quantity`, `market`, the targets before (`today`) and after
-    (`today_after`), in ten-thousandths, with the draft's id as `entry`. The agent's file sets the
-    draft's price on these cards.
+    """Return the price changes of cards that are already listed, if the drafts are published,
+    because the agent's file sets the draft's price on these cards. The columns are `id`,
+    `marketplace_id`, `quantity`, `market`, the targets before (`today`) and after (`today_after`),
+    in ten-thousandths, and the draft's id (`entry`).
     """
     names = ("id", "marketplace_id", "quantity", "market", "today", "today_after", "entry")
     values = {"seller": seller_id, "ids": list(ids)}

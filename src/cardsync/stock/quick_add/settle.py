@@ -1,8 +1,9 @@
-"""Ends pending entries: the agent acknowledges, rejects or returns a file's entries, row by row. If
-the agent's answer is lost, the owner compares and settles.
+"""Settles pending entries. The agent reports for each entry of a file whether the marketplace lists
+it, has rejected it, or never got it. If the report is lost, the owner compares the entries with the
+marketplace and settles them.
 
-Each function is idempotent: an entry that already ended the same way does not change. An entry is
-served a second time only after the agent or the owner answered that it is not listed.
+Each function is idempotent: an entry that already has the reported status does not change. An entry
+is served a second time only after the agent or the owner has reported that it is not listed.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ _SPLIT = (
 
 
 def is_retryable(entry: QuickAdd, now: datetime) -> bool:
-    """Return whether an agent has had the entry for longer than IN_HAND, so that the owner may
-    settle it as not listed. Pure.
+    """Return whether the entry's file was served at least IN_HAND ago, so that the owner may settle
+    the entry as not listed. Pure.
     """
     return entry.served_at is not None and entry.served_at + IN_HAND <= now
 
@@ -75,9 +76,8 @@ async def acknowledge(
     ids: Sequence[int],
     now: datetime,
 ) -> list[int]:
-    """End the entries that the marketplace lists, by the agent's answer; return the ids of the
-    ended entries. An entry that was returned to the queue meanwhile ends, too, so that it is not
-    listed twice.
+    """Mark entries as listed that the agent reports as listed; return their ids. An entry that was
+    settled as not listed meanwhile is marked, too, so that it is not served and listed twice.
     """
     entries = await _held_all(session, seller_id, ids)
     done = [entry for entry in entries if _was_served(entry)]
@@ -92,9 +92,7 @@ async def reject(
     reasons: Mapping[int, str],
     now: datetime,
 ) -> list[int]:
-    """End the entries that the marketplace rejected, each with its reason; return the ids of the
-    ended entries.
-    """
+    """Mark entries as rejected by the marketplace, each with its reason; return their ids."""
     entries = await _held_all(session, seller_id, list(reasons))
     done = [entry for entry in entries if _was_served(entry)]
     for entry in done:
@@ -110,8 +108,8 @@ async def not_sent(
     why: str,
     now: datetime,
 ) -> list[int]:
-    """Queue entries again that the agent certainly did not import: the next file holds them. Return
-    the ids of these entries.
+    """Mark pending entries as published again, because the agent certainly did not import them. The
+    next file contains them. Return their ids.
     """
     entries = await _held_all(session, seller_id, ids)
     done = [entry for entry in entries if entry.status == "pending"]
@@ -124,8 +122,8 @@ async def not_sent(
 
 
 class FileReport(NamedTuple):
-    """An agent's report of a file: the marketplace accepted it except the cards in `rejected` and
-    the entries in `entries`, or refused it for the reason in `failure`.
+    """An agent's report on a file. With `failure`, the marketplace refused the whole file for that
+    reason; otherwise it refused only the cards in `rejected` and the entries in `entries`.
     """
 
     rejected: Mapping[int, str]
@@ -140,10 +138,10 @@ async def settle_file(
     report: FileReport,
     now: datetime,
 ) -> bool:
-    """End the entries of a file by the agent's report; return False if the file held no entries.
+    """Settle the entries of a file by the agent's report. Return False if no entry was in the file.
 
-    The report names a card by the marketplace's id, or by its entry, because a new listing has no
-    such id yet. Reported cards and entries that are not in this file are ignored.
+    The report names a card by the marketplace's id or, because a new listing has no such id yet, by
+    its entry. Reported cards and entries that are not in this file are ignored.
     """
     if sha256 is None:
         return False
@@ -170,9 +168,9 @@ async def settle_result(
     result: Mapping[str, object] | None,
     now: datetime,
 ) -> None:
-    """End the entries that a task's result names: `listed` holds ids of entries, `rejected` holds
-    {id, message}. If the agent only stored the file, the result names no entries, and they stay
-    pending.
+    """Settle the entries that a task's result names: `listed` has ids of entries, `rejected` has
+    objects {id, message}. If the agent has only stored the file, the result names no entries, and
+    all stay pending.
     """
     listed, rejected = (result or {}).get("listed"), (result or {}).get("rejected")
     if isinstance(rejected, list):
@@ -188,7 +186,7 @@ async def settle_result(
 
 
 async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[PendingEntry]:
-    """Read the pending entries, oldest first, each with the listing that the last import saw."""
+    """Read the pending entries, oldest first, each with its card's listing in the newest import."""
     query = (
         select(QuickAdd)
         .where(QuickAdd.seller_id == caller.seller_id, QuickAdd.status == "pending")
@@ -196,7 +194,7 @@ async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[
     )
     rows = (await session.scalars(query)).all()
     if not rows:
-        # Without pending entries, the next statement would read all cards for nothing.
+        # This avoids the next statement, which would read all of the seller's cards.
         return []
     found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
     cards = {card.id: card for card in found}
@@ -224,9 +222,9 @@ async def settle(
     quantity: int | None,
     now: datetime,
 ) -> QuickAdd:
-    """Settle an entry after the owner compared: `quantity` copies are listed (all by default), or
-    none. If a part is listed, the rest is a draft again; if nothing is listed, the entry is served
-    again.
+    """Settle an entry that the owner compared with the marketplace: `quantity` copies are listed
+    (all by default), or none. If a part is listed, the rest becomes a draft again; if nothing is
+    listed, the entry is served again.
 
     Raises OwnerRequired, NotFound, NotPending, ListingInHand, InvalidPayload.
     """
@@ -265,7 +263,7 @@ def _split(
     quantity: int | None,
     now: datetime,
 ) -> None:
-    """Leave `quantity` copies in the entry, and make a draft of the other copies."""
+    """Reduce the entry to `quantity` copies, and make a draft of the other copies."""
     if quantity is None or quantity == entry.quantity:
         return
     if not 1 <= quantity < entry.quantity:
@@ -292,7 +290,7 @@ def _was_served(entry: QuickAdd) -> bool:
 
 
 async def _held_all(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> list[QuickAdd]:
-    """Return this seller's entries with these ids, under the lock of the state row."""
+    """Lock the seller's state row, and return the seller's entries with these ids."""
     await locked(session, seller_id)
     rows = await session.scalars(
         select(QuickAdd)

@@ -1,9 +1,9 @@
-"""Ends quick-add entries whose copies an import shows, and moves their places to the live cards, in
-the import's last transaction.
+"""Marks quick-add entries as listed when an import has their copies, and moves their places to the
+live cards. Runs in the import's last transaction.
 
-A pending entry is listed once an observation newer than the file shows at least the previous
-quantity plus the entry's quantity. A listed entry's place is added to the live card once, as soon
-as that card exists.
+A pending entry is listed if an observation newer than the entry's file has at least the quantity
+before the file plus the entry's quantity. The place of a listed entry is added to its live card as
+soon as that card exists.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _PLACE = """
 
 
 async def note_shown(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """End the entries that the import shows. For a seller without open entries, this costs one
-    index read.
+    """Mark the entries that the import lists as listed. For a seller without open entries, this
+    costs one index read.
     """
     if not await session.scalar(text(_OPEN), {"seller": seller_id}):
         return

@@ -1,8 +1,8 @@
 """Suggests products of the catalog for a text as it is typed.
 
-Each typed word must begin a word of the name, the set's code, or the number (with or without
-leading zeros). An index over these words finds the products; of the first `_LOOKED_AT` products,
-the best are returned.
+A product matches if each typed word is the beginning of a word of its name, of its set's code, or
+of its number (with or without leading zeros). An index over these words finds up to `_LOOKED_AT`
+products, of which the best are returned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.stock.quick_add.schemas import Product
 
 _LOOKED_AT = 2_000
-# The separators must match the database function `catalog_words`.
+# The database function `catalog_words` must split words at the same separators.
 _BETWEEN = re.compile(r"""[\s!"#$%&()*+,./:;<=>?@\\^_`{|}~\[\]-]+""")
 _FOLDED = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüñç", "aaaaaaeeeeiiiiooooouuuunc", "’'")
 # Pasted names have these characters around or between their words.
@@ -34,7 +34,9 @@ async def products_like(
     game: str | None,
     most: int,
 ) -> list[Product]:
-    """Return the products that match; none for a single character that is not a digit."""
+    """Return up to `most` products that match the typed text; a single character that is not a
+    digit matches no product.
+    """
     typed = typed.replace("\0", " ")
     found = words(typed)
     games = [line for line in caller.account.product_lines if game in (None, line)]
@@ -56,7 +58,7 @@ async def products_like(
 
 
 def words(typed: str) -> list[str]:
-    """Split a text into words like the index. Pure."""
+    """Split a text into words as the index of products does. Pure."""
     folded = unicodedata.normalize("NFC", typed).lower().translate(_FOLDED)
     found = (word.strip(_PASTED) for word in _BETWEEN.split(folded))
     return [word for word in found if word][:12]
