@@ -1,5 +1,5 @@
-"""Splits a search into chips (the parts that must all match) and joins chips to a search. Text and
-chips have the same meaning. Pure.
+"""Splits a search into chips, and joins chips to a search. Chips are the parts of a search that a
+card must all match. Pure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from cardsync.stock.search.tree import And, Tree, all_of, print_query
 
 @dataclass(frozen=True)
 class Chip:
-    """One part of a search, and the search without that part."""
+    """The text of one part of a search, and the text of the search without that part."""
 
     text: str
     without: str
 
 
 def chips_of(search: str) -> list[Chip]:
-    """Return the parts of a search; none for a search that selects everything. Raises
+    """Return the chips of a search. A search that selects all cards has no chips. Raises
     QueryError.
     """
     parts = _parts(search)
@@ -36,7 +36,9 @@ def query_of(texts: Sequence[str]) -> str:
 
 
 def with_part(search: str, part: str) -> str:
-    """Add a part to a search, or remove it if the search has it already. Raises QueryError."""
+    """Add a part to a search or, if the search already has that part, remove it. Raises
+    QueryError.
+    """
     parts, more = _parts(search), parse(part, canonical=True)
     kept = [one for one in parts if one != more]
     return print_query(all_of(kept if len(kept) < len(parts) else [*parts, more]))

@@ -1,8 +1,8 @@
 """Compiles the tree of a search, with the seller's own names, into one SQL condition over `card c`
 and its bound values. Pure.
 
-A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound; the
-caller binds `:seller` and `:now`.
+A condition that is null counts as false, so a negation is `IS NOT TRUE`. The SQL contains no values
+of the search, only names of bound values; the caller binds `:seller` and `:now`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ from cardsync.stock.search.tree import (
 )
 from cardsync.stock.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
-# A number of days that no card's age exceeds and that SQL can still subtract from a time.
+# No card is older than this number of days, and SQL can subtract it from a time without an
+# overflow.
 _MOST_DAYS = Decimal(1_000_000)
 NOTHING = "false"
 EVERYTHING = "true"
@@ -78,7 +79,7 @@ _COLLECTOR_NUMBER = re.compile(
 class Where(NamedTuple):
     sql: str
     values: dict[str, Any]
-    # The reasons why a saved search selects fewer cards than its text implies.
+    # The reasons why a saved search selects fewer cards than its text says, such as a deleted list.
     warnings: list[str]
 
 
@@ -152,13 +153,15 @@ class _Compiler:
         return f"({sql}) IS NOT TRUE"
 
     def _like(self, *parts: str) -> str:
-        """Match the pattern that these parts form; the caller escapes parts that come from the
-        search.
+        """Match the LIKE pattern that consists of these parts. The caller escapes parts that are
+        from the search text.
         """
         return f"c.search_text LIKE {self.bind(''.join(parts))}"
 
     def _word(self, text: str) -> str:
-        """Match a word of the name; a word like a collector number also matches the number."""
+        """Match a word of the name. A word that looks like a collector number also matches the
+        number.
+        """
         found = [self._words(plain) for plain in spellings(text)]
         if _COLLECTOR_NUMBER.fullmatch(text):
             found.append(self._has_number(text))
@@ -210,14 +213,16 @@ class _Compiler:
         present: str,
         one: Callable[[Any], str],
     ) -> str:
-        """Match any of the term's values; with `!=`, match cards that have a value, but none of
-        these.
+        """Match cards with any of the term's values or, with `!=`, cards that have a value other
+        than the term's values.
         """
         found = self._any(term, one)
         return f"({present} AND ({found}) IS NOT TRUE)" if term.op == "!=" else found
 
     def _measured(self, term: Term, expression: str) -> str:
-        """Compare a measure. The condition is null for cards whose measure is null."""
+        """Compare the number `expression` with the term's values. The condition is null for cards
+        whose `expression` is null.
+        """
         if term.op in ORDERS:
             return f"{expression} {term.op} {self._amount(term.values[0])}"
         parts = [self._is_measured(expression, value, term.op == "!=") for value in term.values]
@@ -240,8 +245,8 @@ class _Compiler:
         return self.bind(int(value) if value == int(value) else value)
 
     def _unsold(self, term: Term) -> str:
-        """Compare whole days, so that the SQL compares sales with one fixed time instead of
-        computing each card's number of days.
+        """Match cards by the days since their last sale. The SQL compares the sales with one fixed
+        time, which is cheaper than computing the days of each card.
         """
         if term.op in (">", "<="):
             found = self._unsold_from(_next_day(term.values[0]))
@@ -353,8 +358,8 @@ class _Compiler:
         return one
 
     def _lang(self, term: Term) -> str:
-        """Match languages; with `!=`, cards whose label names no known language do not match
-        either.
+        """Match cards by language. With `!=`, cards whose label names no known language do not
+        match.
         """
         values = [name for value in term.values for name in languages_named(str(value))]
         return self._one_of("c.language", term, [*values, ""] if term.op == "!=" else values)
@@ -367,9 +372,8 @@ class _Compiler:
     def _variants(self, values: list[str]) -> str:
         """Match cards that have one of these variants.
 
-        Few cards have any: LIKE patterns, which cost less than the regular expression, exclude the
-        other cards first. CASE forces that order; PostgreSQL would evaluate the regular expression
-        first.
+        Few cards have a variant. LIKE patterns, which cost less than the regular expression,
+        exclude the other cards. CASE makes PostgreSQL evaluate them before the regular expression.
         """
         pattern = pattern_of(values)
         if pattern is None:
@@ -380,8 +384,8 @@ class _Compiler:
         return f"(CASE WHEN {looks} THEN c.search_text ~ {self.bind(pattern)} ELSE false END)"
 
     def _holds_any(self, texts: Iterable[str]) -> str:
-        """Match search texts that contain one of these texts; a space matches any characters,
-        because the search text may have another character in its place.
+        """Match search texts that contain one of these texts. A space in a text matches any
+        characters, because the search text may have another character instead of the space.
         """
         return _joined(
             " OR ", [self._like("%", escaped_for_like(one).replace(" ", "%"), "%") for one in texts]
@@ -403,7 +407,8 @@ class _Compiler:
             case Place(box, slot):
                 at = f"{self._box(box)} AND l.slot = {self.bind(slot)}"
             case Range(low, high):
-                # Labeled boxes have numbers above this range.
+                # A range selects numbered boxes only; the internal numbers of labeled boxes are
+                # above `SHELF_NUMBER`.
                 last = min(int(high or limits.SHELF_NUMBER), limits.SHELF_NUMBER)
                 at = f"l.box BETWEEN {self.bind(int(low or 1))} AND {self.bind(last)}"
             case str():
@@ -426,13 +431,13 @@ class _Compiler:
         if value in ("confirmed", "in-flux"):
             agreed = self._agreed()
             agrees = f"({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'}"
-            # No upload contains a contribution.
+            # No upload contains a contribution, so no upload can confirm its quantity.
             return f"(NOT c.gone AND c.contribution IS NULL AND {agrees})"
         return FLAGS[value]
 
     def _agreed(self) -> str:
-        """Match cards whose quantity was seen twice: a whole upload of the card's line came after
-        its newest observation, or the previous observation had the same quantity.
+        """Match cards whose quantity was observed twice: the previous observation has the same
+        quantity, or a later upload of the card's whole product line did not change the quantity.
         """
         later = [
             f"(c.product_line = {self.bind(line)} AND c.observed_at < {self.bind(at)})"
@@ -447,8 +452,8 @@ class _Compiler:
         return THINGS[value]
 
     def _rule(self, term: Term) -> str:
-        """Match a card if the first rule that selects it is named in the term, or if a guard that
-        is named in the term selects it.
+        """Match a card if the first rule that selects it is one of the term's rules, or if one of
+        the term's guards selects it.
         """
         selecting = self._rules(term)
         wanted = {id for value in term.values for id in self._rule_ids(term, value)}
@@ -459,7 +464,8 @@ class _Compiler:
 
     def _guards(self, wanted: set[int], term: Term) -> Iterator[str]:
         """Yield the conditions of the wanted guards. A guard whose query can't be parsed any more
-        blocks every card, but `rule:` finds no cards by it.
+        has no condition, so `rule:` finds no cards by it, although such a guard blocks the pricing
+        of all cards.
         """
         before = len(self.values)
         for guard in self.known.guards:
@@ -492,10 +498,10 @@ class _Compiler:
         return found
 
     def _rules(self, term: Term) -> dict[int, str]:
-        """Return the condition of each base rule in force, in the order of the rules.
+        """Return the condition of each enabled base rule by rule id, in the order of the rules.
 
-        The conditions are compiled once, but the SQL of every term that uses them contains all of
-        them.
+        The conditions are compiled once per search. They still count toward the limit on values for
+        each term that uses them, because the SQL of each such term contains all of them.
         """
         if self.of_rule:
             raise QueryError(f"{term.field}: a rule or a promotion can't search by rule", term.at)
@@ -508,8 +514,9 @@ class _Compiler:
         return self._selecting
 
     def _selections(self, term: Term) -> Iterator[tuple[int, str]]:
-        """Yield the id and the condition of each rule, up to a rule whose query can't be parsed or
-        names missing things: such a rule blocks all rules after it.
+        """Yield the id and the condition of each rule before the first rule whose query is invalid:
+        it can't be parsed, or it names a list that does not exist. Such a rule blocks all rules
+        after it.
         """
         before = len(self.values)
         for rule in self.known.rules:
@@ -552,8 +559,8 @@ def _joined(sign: str, parts: Iterable[str]) -> str:
 
 
 def _costs(sql: str) -> tuple[bool, bool]:
-    """Return the sort key that puts cheap conditions first. PostgreSQL evaluates the conditions
-    from left to right, because it estimates a look-up or a text search to be as cheap as a
-    comparison.
+    """Return a sort key for conditions; cheap conditions have the smallest keys. PostgreSQL does
+    not reorder the conditions, because it estimates that a subquery or a text search costs as
+    little as a comparison.
     """
     return "SELECT" in sql, "search_text" in sql

@@ -13,7 +13,7 @@ from cardsync.stock.search.variants import SELECTORS
 MOST = 20
 _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HIDDEN = "\0"
-# The term at the end of a text in which _HIDDEN replaces closed quotes.
+# The last term of a text. Closed quotes in the text were replaced by _HIDDEN.
 _LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
 # A `v:` term whose unquoted value contains a space.
 _SPACED = re.compile(
@@ -39,7 +39,9 @@ class OwnNames:
 
 @dataclass(frozen=True)
 class Completion:
-    """`text` replaces the end of the search from the offset `at` on; `detail` describes `text`."""
+    """A completion of a search: `text` replaces the search from the offset `at` on; `detail`
+    describes `text`.
+    """
 
     at: int
     text: str
@@ -47,7 +49,9 @@ class Completion:
 
 
 def field_at_end(text: str) -> str:
-    """Return the name of the field whose value ends `text`, or an empty text."""
+    """Return the name of the field of the last term in `text`, or an empty text if that term has no
+    field.
+    """
     found = _LAST.search(_CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text))
     split = _TERM.fullmatch(text[found.start(1) :]) if found else None
     field = FIELDS.get(split[1].lower()) if split else None
@@ -55,8 +59,8 @@ def field_at_end(text: str) -> str:
 
 
 def complete(text: str, own: OwnNames) -> list[Completion]:
-    """Return completions for the end of `text`: first names that begin with the term, then names
-    that contain it.
+    """Return completions of the last term of `text`. Names that begin with the typed characters
+    precede names that only contain them.
     """
     hidden = _CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text)
     if spaced := _spaced(text, hidden):
@@ -81,7 +85,7 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
 
 
 def _spaced(text: str, hidden: str) -> list[Completion]:
-    """Complete a variant's selector from an unquoted value that contains a space."""
+    """Complete the value of a `v:` term that contains a space and has no quotes."""
     if not (found := _SPACED.search(hidden)):
         return []
     at = found.start(1)
@@ -107,8 +111,8 @@ def _values(field: str, own: OwnNames) -> dict[str, str]:
 
 
 def _like(begun: str, known: Mapping[str, str]) -> list[str]:
-    """Return the words that contain `begun` themselves or in their description: a list matches by
-    its slug or by its name.
+    """Return the words that contain `begun`, or whose description contains it. For a list, the word
+    is its slug and the description is its name.
     """
     wanted = folded(begun)
     places = [

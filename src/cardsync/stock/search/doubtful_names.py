@@ -1,6 +1,6 @@
-"""Finds the parts of a search that may be card names although the search language parses them as
-something else: `Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and
-rewrites the parts that are names, so that the parser takes them for names. Pure.
+"""Finds the parts of a search that may be card names although the parser reads them as something
+else, such as `Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`. Rewrites the
+parts that are card names, so that the parser reads them as names. Pure.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ _PIECES: Final = 8
 _PARTS: Final = 60
 _BAD_PARTS: Final = 6
 _SHOWN: Final = 20
-# These fields take any text, so a name such as `S:P` parses as a field and its value.
+# The fields that take any text, so that a name such as `S:P` is parsed as a field with a value.
 _OF_TEXT: Final = frozenset({"name", "set", "rarity", "printing", "v"})
-# The sign between two faces has no digits next to it: `027/092` is a collector number.
+# The slash between the names of a card's two faces. Between digits, as in `027/092`, it is part of
+# a collector number.
 _FACES: Final = re.compile(r"(?<=[^\s\d/])\s*//?\s*(?=[^\s\d/])")
-# Characters that may follow a card's name in the name of one of its printings.
+# The characters that may follow a card's name in a product's name.
 _MORE: Final = (" (", " [", " - ", " //", "//")
 
 Kind = Literal["word", "odd", "bad", "or", "(", ")", "field"]
@@ -39,9 +40,9 @@ class _Part(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of a search that may be a name. A `bad` part cannot be parsed; an `odd` part is bad or
-    parses as more than plain words. `front` is the name of the front face, if the text names two
-    faces.
+    """A part of a search that may be a name. A `bad` part cannot be parsed. An `odd` part is bad,
+    or is parsed as something else than plain words. `front` is the name of the front face, if the
+    text has the names of two faces.
     """
 
     start: int
@@ -52,8 +53,8 @@ class Span(NamedTuple):
     front: str
 
     def is_name_of(self, name: str) -> bool:
-        """Return whether the name begins with this part; an unparsable part may differ in spaces:
-        `Type:Null` is `Type: Null`.
+        """Return whether the name begins with this part. The spaces of an unparsable part do not
+        matter, so `Type:Null` is a name of `Type: Null`.
         """
         same = self.bad and _plain(name).replace(" ", "") == _plain(self.text).replace(" ", "")
         return same or _begins(name, self.text)
@@ -63,8 +64,8 @@ class Span(NamedTuple):
         return _begins(name, self.front) and "//" not in name
 
     def as_name(self, names: Sequence[str]) -> str:
-        """Write the part so that it selects the cards with these names: as a phrase if every name
-        contains it, else as the names.
+        """Return a search for the cards with these names: the part as a phrase if every name
+        contains it, else the names themselves.
         """
         ways = spellings(self.text)
         if all(any(way in folded(name) for way in ways) for name in names):
@@ -72,7 +73,9 @@ class Span(NamedTuple):
         return _exactly(names)
 
     def or_front(self, names: Sequence[str]) -> str:
-        """Write the part so that it also selects the cards with these names of the front face."""
+        """Return a search for the part, or for cards whose names are exactly these names of the
+        front face.
+        """
         whole = print_query(Phrase(self.text)) if self.odd else self.text
         return f"({whole} or {_exactly(names)})"
 
@@ -100,8 +103,8 @@ def readable(text: str) -> Tree | None:
 
 
 def is_doubtful(tree: Tree, text: str) -> bool:
-    """Return whether a part of a parsed search may be a card name that the parser took for
-    something else.
+    """Return whether a part of a parsed search may be a card name that the parser read as something
+    else.
     """
     return _may_differ(tree) or ("/" in text and _FACES.search(text) is not None)
 
@@ -164,7 +167,7 @@ def _span(text: str, parts: Sequence[_Part], broken: bool) -> Span | None:
 
 
 def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-    """Yield the runs of parts between fields."""
+    """Yield the sequences of adjacent parts that are not fields."""
     stretch: list[_Part] = []
     for part in parts:
         if part.kind != "field":
@@ -177,8 +180,8 @@ def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
 
 
 def _groups(stretch: list[_Part]) -> Iterator[list[_Part]]:
-    """Yield the stretch, each group between its operators, adjacent groups together, and each part
-    that cannot be parsed.
+    """Yield the candidates for names in `stretch`: all of it, each group of parts between two
+    operators or parentheses, up to `_PIECES` adjacent groups together, and each unparsable part.
     """
     yield stretch
     ends = [-1, *(at for at, part in enumerate(stretch) if part.kind in ("or", "(", ")"))]
@@ -230,7 +233,9 @@ def _kind(tree: Tree | None) -> Kind:
 
 
 def written(text: str, known: Mapping[Span, str]) -> str:
-    """Replace these parts of the search; of two overlapping parts, only the longer one."""
+    """Return the search with these parts replaced. If two parts overlap, only the longer part is
+    replaced.
+    """
     kept: list[Span] = []
     for span in sorted(known, key=lambda span: span.start - span.end):
         if all(span.end <= other.start or other.end <= span.start for other in kept):

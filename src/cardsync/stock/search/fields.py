@@ -1,6 +1,6 @@
-"""Defines the fields of the search language, and parses the values of a term of the tree. Pure.
+"""Defines the fields of the search language, and parses the values of a term. Pure.
 
-The error for an invalid name, flag or value suggests the nearest valid one.
+The error for an invalid name, flag or value suggests the most similar valid word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cardsync.stock.search.variants import SELECTORS
 
 
 class QueryError(ValueError):
-    """A search can't be read; the error has the place, the reason and the nearest valid word."""
+    """A search that can't be parsed: the reason, the offset, and the most similar valid word."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class QueryError(ValueError):
 
 
 class Refused(Exception):
-    """A field can't hold a value; the parser adds the value's place in the text."""
+    """A value that a field does not accept. The parser adds the value's offset in the text."""
 
     def __init__(self, why: str, nearest: str | None = None) -> None:
         super().__init__(why)
@@ -45,8 +45,8 @@ class Refused(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the valid word that is most similar to `word`. Return None for a very long word, which
-    is not a typing error.
+    """Return the valid word that is most similar to `word`. Return None for a very long `word`,
+    which is no typing error of a valid word.
     """
     if len(word) > _GUESSED_CHARACTERS:
         return None
@@ -94,7 +94,7 @@ FLAGS = (
 THINGS = ("photo", "list", "rule", "receipt", "location", "cost")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
-# A search may name a product line by its folded label or by its name.
+# A search may name a product line by its folded label or by its internal name.
 LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {
     name: name for name in NAMES
 }
@@ -108,7 +108,7 @@ IS = (":", "=")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value as the search text has it."""
+    """The text of a value in the search, and whether the text was in quotes."""
 
     text: str
     quoted: bool
@@ -119,7 +119,9 @@ Read: TypeAlias = Callable[[Written, str], Value]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """With `colon_is_equals`, the tree stores both `:` and `=` as `:`."""
+    """A field of the search language. With `colon_is_equals`, the operators `:` and `=` mean the
+    same, and the tree stores both as `:`.
+    """
 
     name: str
     read: Read
@@ -138,7 +140,7 @@ def _decimal(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text):
         raise Refused(f"{text!r} is not a number")
     number = Decimal(text)
-    # Return the number without trailing zeros and exponent.
+    # The returned number has no trailing zeros and no exponent.
     return Decimal(int(number)) if number == int(number) else number.normalize()
 
 
@@ -153,7 +155,7 @@ def _range(text: str, read: Callable[[str], Decimal]) -> Range:
 
 
 def _or_range(read: Callable[[str], Decimal]) -> Read:
-    """Parse one value, or a range of values if the operator implies no order."""
+    """Return a parser of one value or, for operators other than <, <=, > and >=, of a range."""
 
     def read_either(written: Written, op: str) -> Value:
         if ".." in written.text and op not in ORDERS:
@@ -205,8 +207,8 @@ def _condition(written: Written, op: str) -> Value:
 
 
 def _game(written: Written, op: str) -> Value:
-    """The compiler checks whether the seller has this line, because an operator may allow lines
-    that this module does not know.
+    """Return the name of a product line, or the text if it names no known line. The compiler checks
+    whether the seller has the line, because the installation may have further lines.
     """
     text = folded(written.text).strip()
     if not text:
@@ -320,8 +322,8 @@ _EDITIONS = ("1st", "unlimited")
 
 
 def printings_named(text: str, op: str) -> tuple[list[str], str]:
-    """Return the known printings that a text names, and a LIKE pattern for unknown printings; the
-    pattern is empty if the text is the word for one known printing.
+    """Return the known printings that a text selects, and a LIKE pattern for unknown printings. The
+    pattern is empty if the text is the search language's word for one known printing.
     """
     plain = folded(text).strip(" ")
     if plain in _PRINTINGS:

@@ -1,5 +1,5 @@
-"""Maps the names of flags, things and measured fields to their SQL over `card c` of `:seller` at
-`:now`. Pure: the module has no state.
+"""Maps the names of flags (`is:`), things (`has:`) and numeric fields to their SQL over `card c` of
+`:seller` at `:now`. Pure.
 
 A flag that needs other tables reads them in one subquery for all cards, never in one subquery per
 card.
@@ -17,8 +17,8 @@ _FOILS = ", ".join(f"'{name}'" for name in PRINTINGS if is_foil(name))
 
 
 def new_printing(like: str) -> str:
-    """Select cards with an unknown printing whose lower-case name matches the pattern. Known
-    printings are compared by their exact names, which is faster.
+    """Return the condition that a card's printing is not a known one and that its lower-case name
+    matches the pattern. Known printings need no pattern, because their exact names are compared.
     """
     return f"(c.printing NOT IN ({_KNOWN}) AND lower(c.printing) LIKE {like})"
 
@@ -30,10 +30,11 @@ _UNSHELVED = """greatest(c.quantity - coalesce((
     FROM card_location l
    WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
-# The average cost of the copies in lots, if the cost of any copy is known (lots/settle_uses.py).
+# The average cost of the card's copies in lots; null if no cost is known (lots/settle_uses.py).
 COST = """(SELECT k.cost FROM card_cost k
   WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id)"""
-# A card without lots is as old as its first upload.
+# The days since the oldest copy in a lot was bought or, for a card without lots, since its first
+# upload.
 _AGE = """floor(extract(epoch FROM (CAST(:now AS timestamptz) - coalesce((
   SELECT CAST(k.oldest AS timestamp) AT TIME ZONE 'UTC' FROM card_cost k
    WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id), c.created_at))) / 86400)"""
@@ -47,9 +48,9 @@ LAST_SOLD = f"""(SELECT max({PLACED_AT}) FROM {_SOLD_ITEMS} AND i.sku_id = c.lis
 
 
 def not_sold_for(days: str) -> str:
-    """Select cards whose last sale, or else whose first upload, was at least this number of days
-    ago. One pass over the sales serves all cards. A second pass finds the older sales of cards
-    whose first upload is more recent.
+    """Return the condition that a card was not sold for at least this number of days: it has no
+    later sale, and its first upload or a sale was at least that long ago. The sales are read once
+    for all cards, not once per card.
     """
     until = f"CAST(:now AS timestamptz) - make_interval(days => CAST({days} AS int))"
     sold = f"SELECT i.sku_id FROM {_SOLD_ITEMS} AND {PLACED_AT}"
@@ -75,15 +76,15 @@ AMOUNTS = {
     "id": "c.id",
     "sku": "c.marketplace_id",
 }
-# A card's observation before the newest one.
+# The observation `before` the newest observation of the card `c`.
 _PREVIOUS = """CROSS JOIN LATERAL (
  SELECT o.quantity, o.observed_at FROM price_observation o
   WHERE o.seller_id = :seller AND o.card_id = c.id ORDER BY o.observed_at DESC LIMIT 1) before"""
 
 
 def previous_agrees(seen_again: str) -> str:
-    """Select cards whose newest two observations have the same quantity, among cards that no later
-    upload confirmed.
+    """Return the query of cards whose newest two observations have the same quantity. Cards that
+    the condition `seen_again` selects are omitted.
     """
     return f"""SELECT c.id FROM card c {_PREVIOUS}
   WHERE c.seller_id = :seller AND NOT c.gone
@@ -94,8 +95,8 @@ _DRIFTED = """c.id IN (SELECT l.card_id
   FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
  WHERE l.seller_id = :seller AND d.seller_id = :seller
  GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
-# Like pricing, `is:moved` means that the market price moved by 5 % or more between two observations
-# in the last 14 days.
+# `is:moved` means, as in pricing, that the market price moved by 5 % or more between two successive
+# observations of the last 14 days.
 _MOVED = """c.id IN (SELECT moves.card_id FROM (
     SELECT card_id, observed_at, market,
            lag(market) OVER (PARTITION BY card_id ORDER BY observed_at) AS before
@@ -106,28 +107,30 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
   ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
     AND moves.market > 0 AND moves.before > 0
     AND abs(moves.market - moves.before) * 20 >= moves.before)"""
-# The observations in which the card had another quantity: the newest one, and all others of the
-# last 90 days, so that a later sale does not hide a loss, and one sale does not explain two losses.
-# A card that was not found in a pull is the first case.
+# Up to 20 of the newest observations `other` with another quantity than the card has now. The audit
+# compares with all of them, because after a later sale, the newest of them alone may not show the
+# loss.
 _OTHERS = """CROSS JOIN LATERAL (
   SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place
     FROM price_observation o
    WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity
    ORDER BY o.observed_at DESC LIMIT 20) other"""
-# A later count of its place settles a card that was missing in a pull, whatever the count's result.
+# A card that was missing in a pull is not selected any more after a later count of its place,
+# whatever the result of the count.
 _COUNTED_SINCE = """EXISTS (
    SELECT FROM shelf_count s
      JOIN shelf_count_line l ON l.seller_id = :seller AND l.count_id = s.id
      JOIN card k ON k.seller_id = :seller AND k.id = l.card_id
     WHERE s.seller_id = :seller AND s.state = 'settled' AND s.ended_at >= m.received_at
       AND l.outcome IN ('correct', 'wrong') AND k.listing_id = m.sku_id)"""
-# `is:audit`: the quantity fell by more than the sales since a higher quantity was observed. A sale
-# may be up to a day older than the upload that still had the card.
+# `is:audit` selects cards that were missing in a pull, and cards whose quantity fell by more than
+# the number of copies sold since the higher quantity was observed. A sale counts even if it is up
+# to a day older than that observation.
 _AUDIT = queries_of(__package__)["audit"].format(
     counted_since=_COUNTED_SINCE, others=_OTHERS, placed_at=PLACED_AT, sold_items=_SOLD_ITEMS
 )
-# The product lines whose last full pricing stored explanations. That pricing is the upload that
-# held the whole line, or the run that followed such an upload.
+# The product lines whose last full pricing stored explanations. That pricing is the last completed
+# run of the upload that contained the whole line, or of no upload.
 _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
  SELECT r.summary ->> 'receipts' AS key FROM price_run r
    WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
@@ -160,7 +163,7 @@ FLAGS = {
     "sealed": "c.condition = 'U'",
     "foil": _FOIL,
     "moved": _MOVED,
-    # A member has to decide: the product is uncertain, or the condition label is unknown.
+    # A member has to decide, because the product is uncertain or the condition label is unknown.
     "review": "(c.match = 'ambiguous' OR c.condition IS NULL)",
     "audit": _AUDIT,
 }

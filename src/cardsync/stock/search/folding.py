@@ -1,9 +1,10 @@
 """Folds names to the form that searches compare, splits them into words, and builds a card's search
 text. Pure.
 
-A folded text has no case and no accents (`Pokémon` is `pokemon`), and compatible forms of a letter
-become one. A voiced kana stays a separate letter. A card's search text is made once, when the card
-is written: a search compares stored texts and folds only its own words.
+A folded text is in lower case without accents (`Pokémon` is `pokemon`), and different forms of a
+letter, such as full-width forms, are the same. Voiced and unvoiced kana remain different letters. A
+card's search text is built and stored when the card is written, so that a search folds only its own
+words.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import polars as pl
 from cardsync.catalog.collector_number import number_columns
 from cardsync.platform.texts import apart, is_ascii, spaced, stripped, table, together, words_table
 
-# Unicode normalization does not unify these letters, although people write both forms.
+# Unicode normalization does not replace these letters, although people write both forms.
 _SAME = str.maketrans(
     {
         "æ": "ae",
@@ -36,15 +37,15 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _NO_APOSTROPHES = str.maketrans(dict.fromkeys("'`"))
 _ASCII_WORD = re.compile("[a-z0-9]+")
-# These characters separate the fields of a search text. No field contains them, because control
-# characters are folded to spaces.
+# Each of these characters precedes one field of a search text. No field contains them, because
+# folding replaces control characters by spaces.
 NAME = "\x1f"
 SET = "\x1e"
 RARITY = "\x1d"
 NUMBER = "\x1c"
 TOTAL = "\x1b"
-# This character replaces the spaces of all fields but the name, so that no word of the name begins
-# there.
+# This character replaces spaces in all fields except the name, because a search for a word of the
+# name looks for a space and the word.
 _SPACE = "\x1a"
 
 
@@ -59,7 +60,7 @@ def folded(text: str) -> str:
 
 
 def words(plain: str) -> list[str]:
-    """Split a folded text at every character but letters and digits; apostrophes are removed."""
+    """Split a folded text at each character that is no letter or digit; apostrophes are removed."""
     plain = plain.translate(_NO_APOSTROPHES)
     if plain.isascii():
         return _ASCII_WORD.findall(plain)
@@ -84,7 +85,7 @@ def pictures(text: str) -> str:
 
 
 _TRADEMARKS = str.maketrans(dict.fromkeys("™®©℠", ""))
-# Other sources write characters where the marketplace writes words or nothing.
+# The marketplace's spelling of characters that other sources use: words or nothing.
 _SPELLED = str.maketrans(
     {
         "♀": " f ",
@@ -111,8 +112,8 @@ def spellings(text: str) -> list[str]:
 # Names and sets repeat within an upload, so the results are cached.
 @lru_cache(maxsize=8192)
 def name_text(name: str) -> str:
-    """Return the text in which bare words and phrases are searched: a space and the word for each
-    word, then the name itself.
+    """Return the part of a search text that words and phrases are compared with: each word of the
+    name after a space, then the whole name.
     """
     plain = folded(name).strip(" ")
     return "".join(f" {word}" for word in words(plain)) + NAME + plain
@@ -120,8 +121,8 @@ def name_text(name: str) -> str:
 
 @lru_cache(maxsize=8192)
 def plain_text(text: str) -> str:
-    """Fold a text so that a search for words of the name does not match it: its spaces are
-    replaced.
+    """Fold a text and replace its spaces, so that a search for words of the name does not match
+    it.
     """
     return without_spaces(folded(text).strip(" "))
 
@@ -144,10 +145,10 @@ def search_text(
 
 
 def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
-    """Return `search_text` and `number_leading` (the number at the beginning of a collector
-    number) of product_name, set_name, rarity and number, row for row.
+    """Return the columns `search_text` and `number_leading` (the number at the beginning of a
+    collector number) for rows of product_name, set_name, rarity and number.
 
-    Cards with the columns `number_key` and `number_total` need no column `number`.
+    Rows with the columns `number_key` and `number_total` need no column `number`.
     """
     number = cards if "number_key" in cards.columns else number_columns(cards["number"])
     key = number["number_key"]
@@ -192,8 +193,8 @@ def _each(
     one: Callable[[str], str],
     ascii_ones: Callable[[bytes], pl.Series],
 ) -> pl.Series:
-    """Apply `one` to each text; a null counts as an empty text. `ascii_ones` does the same for all
-    pure ASCII texts at once.
+    """Convert the texts; a null counts as an empty text. `ascii_ones` converts all ASCII texts in
+    one call, which is faster; `one` converts each other text.
     """
     texts = texts.cast(pl.String).fill_null("")
     if texts.is_empty():
@@ -229,10 +230,10 @@ def _ascii_names(texts: bytes) -> pl.Series:
 
 
 def holding(plain: str) -> str:
-    """Return the LIKE pattern of search texts whose name contains this text."""
+    """Return the LIKE pattern that matches search texts whose name contains this text."""
     return f"%{NAME}%{escaped_for_like(plain)}%{SET}%"
 
 
 def escaped_for_like(text: str) -> str:
-    """Escape a text for LIKE: `%` and `_` are literal."""
+    """Escape a text for LIKE, so that `%` and `_` match only themselves."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,4 +1,6 @@
-"""The seller's own names that a search may use, in the form in which names are compared. Pure."""
+"""Defines the seller's own names that a search may use, and the form in which names are compared.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from cardsync.stock.search.tree import Tree
 
 
 class GoverningRule(NamedTuple):
-    """A published base rule, in the order of the rules; `tree` is None if the rule's query can't be
-    parsed any more.
+    """An enabled base rule or guard. `tree` is None if the rule's query can't be parsed any
+    more.
     """
 
     id: int
@@ -40,11 +42,11 @@ class KnownNames:
 
 
 def seen_name(name: str) -> str:
-    """Return the name without format characters and outer spaces."""
+    """Return the name without invisible format characters and outer spaces."""
     seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return unicodedata.normalize("NFC", seen).strip()
 
 
 def name_key(name: str) -> str:
-    """Return the key of a name; two names with one key are the same name."""
+    """Return the form of a name that is compared with other names, without upper case."""
     return unicodedata.normalize("NFC", seen_name(name).casefold())

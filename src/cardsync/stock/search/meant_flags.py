@@ -1,5 +1,5 @@
-"""Suggests a field for a flag or a condition that a member wrote as a bare word: `foil price>20`
-searches for a card named Foil. Pure.
+"""Suggests a field for a flag or a condition that a member wrote as a plain word: in `foil
+price>20` the word `foil` searches for cards named Foil. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _MEANT: Final = {
 
 
 def meant(search: str) -> str:
-    """Return the search with these words as fields; empty if it has none or cannot be parsed."""
+    """Return the search with such words replaced by fields, or an empty text if it has no such
+    words or cannot be parsed.
+    """
     try:
         was = parse(search, canonical=True)
     except QueryError:

@@ -1,11 +1,10 @@
-"""Parses the text of a search into its tree. The lexer and the recursive-descent parser are written
-by hand. Pure.
+"""Parses the text of a search into its tree, by recursive descent. Raises QueryError. Pure.
 
-query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
-phrase | word. Raises QueryError.
+The grammar is: query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "("
+query ")" | term | phrase | word.
 
-A word of punctuation alone is ignored next to another term, and searched for literally if it is the
-only term. A word before a colon that is no field's name is a plain word.
+A word of only punctuation is ignored beside other terms, and searched for literally if it is the
+only term. A word that ends in a colon and is not the name of a field is a plain word.
 """
 
 from __future__ import annotations
@@ -36,14 +35,15 @@ _ESCAPED = re.compile(r'\\(["\\])')
 OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
 _NUMBER = re.compile(r"(?=.*\d)[a-z\d]+(?:-[a-z\d]+)*[★*+]?[a-z]?", re.IGNORECASE | re.ASCII)
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-# Keyboards may replace short dashes by long ones.
+# Long dashes mean the same as the short dash, because some keyboards replace short by long dashes.
 DASHES = "-–—"
 
 
 def parse(text: str, *, canonical: bool = False) -> Tree:
-    """Parse `text`; a blank text selects everything. Raises QueryError.
+    """Parse `text`; a blank text selects all cards. Raises QueryError.
 
-    A canonical text may exceed the length limit of a seller's text.
+    With `canonical`, the text was printed from a tree, and may exceed the limit on the length of a
+    seller's text.
     """
     if len(text) > limits.SEARCH_CHARACTERS and not canonical:
         raise QueryError(
@@ -62,8 +62,8 @@ def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def part_at(text: str, at: int) -> tuple[Tree | None, int]:
-    """Parse the part of a search that begins at `at` and is no parenthesis. Return its tree, or
-    None if it cannot be parsed, and its end.
+    """Parse the part of a search that begins at the offset `at`, where there is no parenthesis.
+    Return its tree, or None if it cannot be parsed, and the offset of its end.
     """
     parser = _Parser(text)
     parser._at = at
@@ -125,7 +125,9 @@ class _Parser:
         return all_of(parts or passed, start) if len(parts or passed) > 1 else (parts or passed)[0]
 
     def _punctuation(self) -> str:
-        """Read a word of only punctuation; return an empty text if there is none here."""
+        """Read a word of only punctuation, or return an empty text if the next word has other
+        characters.
+        """
         if self._peek().isalnum():
             return ""
         run = _RUN.match(self._text, self._at)
@@ -138,7 +140,7 @@ class _Parser:
         return run.group()
 
     def _number(self) -> Tree | None:
-        """Read the collector number after a dash at the end of a name; return None if there is
+        """Read a collector number that follows a name and a dash, or return None if there is
         none.
         """
         start = self._at
@@ -184,8 +186,8 @@ class _Parser:
         return WordTerm(run, start)
 
     def _is_word(self, run: str, op: re.Match[str]) -> bool:
-        """Return whether a run is a plain word that ends in a colon: `Protection: Black` is a
-        name.
+        """Return whether `run` is a plain word that ends in a colon, as in the name `Protection:
+        Black`.
         """
         name, rest = run[: op.start()], run[op.end() :]
         quoted = self._text[self._at + len(run) : self._at + len(run) + 1] == '"'
@@ -212,7 +214,7 @@ class _Parser:
         return tree
 
     def _phrase(self, start: int) -> str:
-        """Read a phrase; `start` is the offset of its term."""
+        """Read a phrase in quotes; `start` is the offset of its term, for the error message."""
         found = _PHRASE.match(self._text, self._at)
         if found is None:
             raise QueryError("these quotes are not closed", start)
@@ -260,7 +262,9 @@ class _Parser:
         return found.group()
 
     def _selector(self) -> str | None:
-        """Read the longest selector here, with any number of spaces between its words."""
+        """Read the longest variant's selector that begins at the current offset. Its words may be
+        separated by any number of spaces.
+        """
         longest = None
         begun = ""
         at = self._at

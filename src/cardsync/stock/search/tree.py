@@ -1,8 +1,8 @@
-"""Defines the tree of a search: the parser makes it, the rest of the code reads it, and
-`print_query` writes its canonical text. Pure.
+"""Defines the tree of a search, which the parser builds. `print_query` returns its canonical text,
+for which `parse(print_query(tree)) == tree`. Pure.
 
-An offset is the position of a part in the text; two trees that differ only in offsets are equal.
-`parse(print_query(tree)) == tree`.
+The field `at` of a node is the offset of its part in the text. Trees that differ only in offsets
+are equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Range(NamedTuple):
 
 
 class Named(NamedTuple):
-    """The name of a list or rule, if the search does not use its slug or id."""
+    """The name of a list or rule in a search that does not use the list's slug or the rule's id."""
 
     name: str
 
@@ -37,7 +37,9 @@ Value: TypeAlias = str | Decimal | Range | Named | Place
 
 @dataclass(frozen=True, slots=True)
 class WordTerm:
-    """A card matches if each part of the text begins a word of the product name."""
+    """A word of a search. A card matches if each part of the text is the beginning of a word of the
+    product name.
+    """
 
     text: str
     at: int = dataclasses.field(default=0, compare=False)
@@ -45,7 +47,7 @@ class WordTerm:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A card matches if the text occurs in the product name."""
+    """A text in quotes. A card matches if the product name contains the text."""
 
     text: str
     at: int = dataclasses.field(default=0, compare=False)
@@ -53,7 +55,9 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A comparison. One matching value is enough; with `!=`, no value may match."""
+    """A comparison of a field. A card matches if any of the values matches or, with `!=`, if none
+    of the values matches.
+    """
 
     field: str
     op: str
@@ -69,8 +73,8 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """An And without parts selects everything. `all_of` builds And nodes, so that no And directly
-    contains an And.
+    """A search whose parts must all match. An And without parts selects all cards. `all_of` builds
+    And nodes, so that no And has an And as a part.
     """
 
     parts: tuple[Tree, ...]
@@ -98,7 +102,7 @@ def any_of(parts: Iterable[Tree], at: int = 0) -> Tree:
 
 
 def terms(tree: Tree) -> Iterator[Term]:
-    """Yield every comparison, at any depth."""
+    """Yield all comparisons in the tree."""
     match tree:
         case Term():
             yield tree
@@ -114,7 +118,7 @@ GONE_FLAGS: Final = frozenset({"gone", "dropped"})
 
 
 def asks_for_gone(tree: Tree) -> bool:
-    """Return whether the tree has a flag of GONE_FLAGS outside a negation."""
+    """Return whether the tree has one of GONE_FLAGS outside a negation."""
     match tree:
         case Term(field="is"):
             return not GONE_FLAGS.isdisjoint(tree.values)
@@ -123,7 +127,7 @@ def asks_for_gone(tree: Tree) -> bool:
     return False
 
 
-# Fields are printed by their shortest names.
+# The shortest names of fields, which the canonical text uses.
 _SHORT = {
     "set": "s",
     "number": "cn",
@@ -134,7 +138,9 @@ _SHORT = {
 
 
 def print_query(tree: Tree) -> str:
-    """Write the canonical text, whose parentheses nest no deeper than in the original text."""
+    """Return the canonical text of the tree. Its parentheses nest no deeper than in the text that
+    was parsed, so that it can be parsed again.
+    """
     match tree:
         case WordTerm():
             return tree.text
@@ -172,7 +178,7 @@ def _quoted(text: str) -> str:
 
 
 def _plain_or_quoted(text: str) -> str:
-    """Quote a text if it needs quotes; two dots may mean a range."""
+    """Quote a text if it would mean something else without quotes; two dots would mean a range."""
     return text if _NEEDS_NO_QUOTES.fullmatch(text) and ".." not in text else _quoted(text)
 
 

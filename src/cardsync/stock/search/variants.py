@@ -1,8 +1,9 @@
-"""Builds the regular expression that finds the selectors of `v:` in a card's search text. Pure.
+"""Builds the regular expression that matches the values of `v:` (selectors) with a card's search
+text. Pure.
 
-A variant is the text inside one (...) or [...] of the product's or the set's name. Selectors match
-whole words: `champion` is not in `(World Championships 2004)`. A word ends before a character that
-is neither a letter from a to z nor a digit.
+A variant is a text in parentheses or brackets in the name of the product or the set. Selectors
+match whole words, so `champion` does not match `(World Championships 2004)`. A word ends before a
+character that is neither a letter from a to z nor a digit.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from cardsync.stock.search.folding import RARITY, SET, folded, without_spaces
 
 # The selectors of `v:` that name stamps.
 STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
-# The folded spellings of the selectors of `v:`. A search may also use any other text of a variant.
+# The predefined selectors of `v:` by their folded spellings. Any other text matches variants that
+# contain its words.
 SELECTORS = {
     **{name: name for name in ("shadowless", *STAMPS)},
     "no symbol": "No Symbol",
@@ -38,7 +40,7 @@ SELECTORS = {
         )
     },
 }
-# The beginnings of selectors with several words, each up to one of the spaces.
+# For each selector of several words, its text up to each of its spaces.
 SELECTOR_BEGINNINGS = frozenset(
     name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
 )
@@ -54,11 +56,13 @@ def _inside(opens: str, closes: str, inner: str) -> str:
 
 
 def _anywhere(found: list[str]) -> str:
-    """Match only in the name and the set, because the rarity may have parentheses, too."""
+    """Return the pattern that finds one of these patterns in the name or the set. The rarity, which
+    may contain parentheses, is not searched.
+    """
     return f"^[^{RARITY}]*(?:{'|'.join(found)})"
 
 
-# The pattern matches a product or a set that has any variant.
+# The pattern that matches a card whose product or set has a variant.
 ANY = _anywhere(
     [_inside(opens, closes, rf"[^\{closes}{_APART}]+") for opens, closes in (_ROUND, _SQUARE)]
 )
@@ -69,8 +73,8 @@ def plain_variant(value: str) -> str:
 
 
 def pattern_of(values: list[str]) -> str | None:
-    """Return the pattern, or None if no variant can match these values: a text with both closing
-    brackets fits into neither kind of brackets.
+    """Return the pattern that finds a variant with one of these values. Return None if no variant
+    can match, because each value contains both `)` and `]`.
     """
     found = [
         _inside(opens, closes, _among(closes, value))

@@ -1,8 +1,8 @@
-"""Finds the number that stands for a box in the tables, and assigns a number to a new label.
+"""Finds the number by which tables refer to a box, and assigns a number to a new label.
 
 A numbered box has its own number; a labeled box has a number above the range that members can
-enter. Labels are created under the shop's lock, so two members who enter the same new label at once
-get the same box, in the first one's spelling.
+enter. Labels are created under the shop's lock, so two members who enter the same new label at the
+same time get the same box, in the spelling of the member who was first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync.stock.limits import LABELED_BOXES
 
 
 class KeptBox(NamedTuple):
-    """`box` is the number or label in the shop's spelling."""
+    """A box: its number in the tables, and its number or label in the shop's spelling."""
 
     number: int
     box: Box
@@ -33,7 +33,7 @@ _MADE: Final = """
 
 
 async def kept_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox | None:
-    """Return a box with its number; None if the shop has no such label."""
+    """Return a box with its number in the tables; None if the shop has no box with that label."""
     if isinstance(box, int):
         return KeptBox(box, box)
     named = {"seller": seller_id, "way": way_of(box)}
@@ -42,7 +42,9 @@ async def kept_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox |
 
 
 async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
-    """Return a box with its number; assign a number to a new label. Raises InvalidPayload."""
+    """Return a box with its number in the tables. A new label gets a number. Raises
+    InvalidPayload.
+    """
     if found := await kept_box(session, seller_id, box):
         return found
     await locked(session, Lock.SHOP, seller_id)

@@ -1,4 +1,4 @@
-"""Reads the shelves: all boxes, and the cards of one box in walking order."""
+"""Reads the shelves: all boxes, and the cards of one box in the order of its slots."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cardsync.stock.shelving.box_numbers import kept_box
 
 
 class BoxBody(msgspec.Struct):
-    """`slots` counts the slots that are not empty, `cards` the different cards in them, and
-    `quantity` all pieces.
+    """A box. `slots` is the number of slots that are not empty, `cards` the number of different
+    cards in the box, and `quantity` the number of copies.
     """
 
     box: Box
@@ -25,11 +25,13 @@ class BoxBody(msgspec.Struct):
 
 
 class CardInSlot(msgspec.Struct):
-    """`drift` is true if more pieces of the card are on all shelves together than are on hand."""
+    """A card in a slot. `drift` is true if all shelves together have more copies of the card than
+    the shop has on hand.
+    """
 
     slot: int
     code: str
-    """The slot, as box-slot"""
+    """The box and the slot, joined by a hyphen"""
     quantity: int
     card_id: int
     marketplace_id: int
@@ -57,7 +59,7 @@ class BoxPage(msgspec.Struct):
 
 
 async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
-    """Return the boxes that hold cards that the caller may see."""
+    """Return the boxes with cards that the caller may see."""
     rows = await session.execute(
         text(f"""
             SELECT {BOX}, count(DISTINCT l.slot), count(DISTINCT l.card_id),
@@ -78,7 +80,9 @@ async def lying_in(
     box: Box,
     paging: Paging,
 ) -> BoxPage:
-    """Return a page of the cards in a box. Any unused number or label is an empty box."""
+    """Return a page of the cards in a box. A number or label that no box has gives an empty
+    page.
+    """
     kept = await kept_box(session, caller.seller_id, box)
     if kept is None:
         return BoxPage(box, [], *paging.of(0))

@@ -27,7 +27,7 @@ from cardsync.stock.shelving.count_schemas import (
 from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
 from cardsync.stock.shelving.models import ShelfCount
 
-# A sale of the last 30 days explains a missing copy, because its place may not be corrected yet.
+# Sales of this time explain missing copies: the sold copies may still be recorded at their places.
 _EXPLAINS: Final = timedelta(days=30)
 _FACTS: Final = queries_of(__package__)["facts"].format(visible=VISIBLE, box=BOX, named=NAMED)
 
@@ -38,8 +38,8 @@ async def suggested(
     now: datetime,
     most: int,
 ) -> SuggestedCounts:
-    """Return the boxes that are most worth counting, best first. The value of a box is part of the
-    listed value, so only callers who see revenue see it.
+    """Return up to `most` boxes to count, the most urgent first. Only callers who see revenue get
+    the value of a box.
     """
     values = {
         "seller": caller.seller_id,
@@ -52,7 +52,7 @@ async def suggested(
 
 
 async def read_one(session: AsyncSession, caller: Caller, count_id: int) -> ShelfCount:
-    """Raises NotFound."""
+    """Return a count. Raises NotFound."""
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
     row = await session.scalar(mine.where(ShelfCount.id == count_id))
     if row is None:
@@ -66,7 +66,9 @@ async def history(
     before: int | None,
     box: Box | None,
 ) -> Page[ShelfCount]:
-    """Return the newest counts, or the counts before the count with the id `before`."""
+    """Return a page of counts, newest first; with `before`, the counts before the count with that
+    id.
+    """
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
     if box is not None:
         kept = await kept_box(session, caller.seller_id, box)
@@ -91,7 +93,7 @@ async def in_full(
     count_id: int,
     paging: Paging,
 ) -> CountInFull:
-    """Return a count with a page of its lines in walking order. Raises NotFound."""
+    """Return a count with a page of its lines, in the order of slots. Raises NotFound."""
     row = await read_one(session, caller, count_id)
     values = {
         "seller": caller.seller_id,

@@ -1,4 +1,4 @@
-"""HTTP routes by which members who are signed in find boxes to count, and count one."""
+"""HTTP routes of cycle counts, for members who are signed in: boxes to count, and counts."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ PerPage = Annotated[int, Parameter(ge=1, le=PLACES_PER_PAGE_MOST)]
 
 
 class BeginCount(msgspec.Struct):
-    """Without a slot, the whole box is counted."""
+    """The box or slot to count. Without `slot`, the whole box is counted."""
 
     box: GivenBox
     slot: Slot | None = None
 
 
 class SeenCard(msgspec.Struct):
-    """`quantity` pieces of the card are in the slot, however many were expected."""
+    """The number of copies of a card that a member counted in a slot."""
 
     card_id: CardId
     slot: Slot
@@ -51,14 +51,16 @@ class SeenCard(msgspec.Struct):
 
 class SeenCards(msgspec.Struct):
     cards: Annotated[list[SeenCard], msgspec.Meta(min_length=1, max_length=COUNTED_AT_ONCE)]
-    """The cards that were seen"""
+    """The cards that a member counted"""
 
 
 class SettleCount(msgspec.Struct):
-    """Lines that were not looked at stay as they are, or are `missing`."""
+    """The end of a count. Lines that nobody counted keep their quantity, or count as 0 copies with
+    `missing`.
+    """
 
     unseen: cycle_counts.Unseen = "keep"
-    """The treatment of lines that nobody looked at"""
+    """keep or missing: the treatment of lines that nobody counted"""
 
 
 READS = problems(*BEHIND_A_KEY, errors.SessionRequired, errors.InvalidPayload)
@@ -78,8 +80,8 @@ async def suggest_counts(
     settings: Settings,
     limit: Annotated[int, Parameter(ge=1, le=COUNTS_SUGGESTED)] = 20,
 ) -> SuggestedCounts:
-    """The boxes that are most worth counting: by value, time since the last count, and pieces that
-    are gone without a sale.
+    """The boxes that are most urgent to count: by value, time since the last count, and copies that
+    left the marketplace without a sale.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         return await count_reads.suggested(session, caller, clock.now(), limit)
@@ -92,7 +94,7 @@ async def list_counts(
     before: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
     box: str | None = None,
 ) -> CountHistory:
-    """The counts, newest first; of one box, if it is named."""
+    """The counts, newest first; with `box`, only the counts of that box."""
     found = await count_reads.history(
         session, caller, before, None if box is None else checked_box(box)
     )
@@ -101,7 +103,9 @@ async def list_counts(
 
 @post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, CountOpen))
 async def begin_count(caller: Caller, session: AsyncSession, data: BeginCount) -> CountShown:
-    """Begin a count with a frozen list of what should be there."""
+    """Begin a count. The expected copies are stored with it, and later changes do not alter
+    them.
+    """
     box, now = checked_box(data.box), clock.now()
     row = await cycle_counts.begin(session, caller, box, data.slot, now)
     return struct_of(CountShown, row)
@@ -115,7 +119,7 @@ async def read_count(
     page: Page = 1,
     per_page: PerPage = limits.PLACES_PER_PAGE,
 ) -> CountInFull:
-    """One count, with a page of its cards in the order of the way."""
+    """One count, with a page of its cards in the order of slots."""
     return await count_reads.in_full(session, caller, count_id, Paging(page, per_page))
 
 
@@ -130,7 +134,9 @@ async def see_cards(
     count_id: int,
     data: SeenCards,
 ) -> CountShown:
-    """Note what is where; the same again changes nothing."""
+    """Record the copies that a member counted in the slots. Repeating the request changes
+    nothing.
+    """
     sights = [cycle_counts.Sight(card.card_id, card.slot, card.quantity) for card in data.cards]
     return struct_of(
         CountShown, await cycle_counts.see(session, caller, count_id, sights, clock.now())
@@ -148,7 +154,9 @@ async def settle_count(
     count_id: int,
     data: SettleCount | None = None,
 ) -> CountShown:
-    """Correct the places to what was seen. How many are on hand stays as it is."""
+    """Correct the places to the counted copies, and end the count. The cards' quantities do not
+    change.
+    """
     unseen = data.unseen if data else "keep"
     return struct_of(
         CountShown, await cycle_counts.settle(session, caller, count_id, unseen, clock.now())
@@ -157,7 +165,7 @@ async def settle_count(
 
 @post("/counts/{count_id:int}/cancel", status_code=200, responses=problems(*ON_ONE))
 async def cancel_count(caller: Caller, session: AsyncSession, count_id: int) -> CountShown:
-    """End a count without correcting anything."""
+    """End a count without correcting places."""
     return struct_of(CountShown, await cycle_counts.cancel(session, caller, count_id, clock.now()))
 
 

@@ -16,8 +16,8 @@ from cardsync.stock.shelving.models import CountState, ShelfCount
 
 
 class SuggestedCount(msgspec.Struct, kw_only=True):
-    """`dropped` counts the pieces that are gone from the marketplace without a sale. `value` and
-    `score` are absent for staff who may not see revenue.
+    """A box to count. `dropped` is the number of copies that left the marketplace without a sale.
+    `value` and `score` are absent for staff who may not see revenue.
     """
 
     box: Box
@@ -25,11 +25,11 @@ class SuggestedCount(msgspec.Struct, kw_only=True):
     quantity: int
     value: str | UnsetType = UNSET
     dropped: int
-    """Pieces that left the marketplace without a sale"""
+    """Copies that left the marketplace without a sale"""
     counted_at: datetime | None
-    """When it was counted last; null: never"""
+    """When the box was last counted; null if it never was"""
     score: str | UnsetType = UNSET
-    """How much the box needs a count"""
+    """The urgency of a count, the higher the more urgent"""
     reasons: list[str]
 
 
@@ -38,7 +38,9 @@ class SuggestedCounts(msgspec.Struct):
 
 
 class CountShown(msgspec.Struct):
-    """`trust` is the share of the lines that were seen and correct; null before the end."""
+    """A count. `trust` is the share of correct lines among the counted lines; null until the count
+    ends.
+    """
 
     id: int
     box: Annotated[Box, OfRow(box_of)]
@@ -48,18 +50,18 @@ class CountShown(msgspec.Struct):
     begun_at: datetime
     ended_at: datetime | None
     lines: int
-    """The number of its lines"""
+    """The number of lines: cards in slots"""
     correct: int
     wrong: int
     moved: int
     unseen: int
     trust: Annotated[float | None, OfRow(trust_of)]
-    """The share of the lines that were seen and correct; null before the end"""
+    """The share of correct lines among the counted lines; null until the count ends"""
 
 
 class CountLineShown(msgspec.Struct):
-    """`drift`: more pieces are on all shelves together than are on hand; `unshelved_quantity` are
-    on hand and on no shelf.
+    """A card in a slot of a count. `drift` is true if all shelves together have more copies of the
+    card than the shop has on hand; `unshelved_quantity` copies are on hand, but on no shelf.
     """
 
     card_id: Annotated[int, Column("id")]
@@ -70,13 +72,13 @@ class CountLineShown(msgspec.Struct):
     condition: str | None
     slot: int
     code: str
-    """The slot, as box-slot"""
+    """The box and the slot, joined by a hyphen"""
     expected: int
-    """The copies that the shelf should hold"""
+    """The copies that were recorded in the slot when the count began"""
     seen: int | None
-    """The copies that were seen; null: nobody looked"""
+    """The counted copies; null if nobody counted the card"""
     outcome: Annotated[str, Like(Literal["correct", "wrong", "moved", "unseen"])] | None
-    """The finding of the count"""
+    """The result for this card; null until the count ends"""
     on_hand: Annotated[int, Column("quantity")]
     drift: Annotated[bool, OfRow(lambda line: line.shelved > line.quantity)]
     unshelved_quantity: Annotated[int, OfRow(lambda line: max(line.quantity - line.shelved, 0))]
@@ -90,12 +92,12 @@ class CountInFull(CountShown):
 
 
 class CountHistory(msgspec.Struct):
-    """`next_before` asks for the next page; null on the last one."""
+    """A page of counts. `next_before` is the `before` of the next page; null on the last page."""
 
     counts: list[CountShown]
     """The counts, newest first"""
     next_before: int | None
-    """Where the next page begins; null on the last one"""
+    """The `before` of the next page; null on the last page"""
 
 
 def box_of(row: ShelfCount) -> Box:

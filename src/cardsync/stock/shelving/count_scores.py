@@ -1,7 +1,7 @@
-"""Scores the boxes that are worth counting, with the reasons for each. Pure.
+"""Scores boxes by the urgency of a count, with the reasons for each score. Pure.
 
-A score is the box's value, times the days since its last count, times (1 + the copies that are gone
-without a sale).
+A score is the box's value, times the days since its last count, times (1 + the copies that left the
+marketplace without a sale).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cardsync.platform.money import dollars
 from cardsync.platform.shelf_place import Box, way_of
 from cardsync.stock.shelving.count_schemas import SuggestedCount
 
-# A box without a count is as urgent as a box whose last count was a year ago.
+# A box that was never counted is as urgent as a box whose last count was a year ago.
 _NEVER: Final = 365
 
 
 class BoxFacts(NamedTuple):
-    """`value` is in ten-thousandths. `dropped` counts the copies that are recorded in this box
-    beyond the card's quantity and that no recent sale explains.
+    """The facts of a box for its score. `value` is in ten-thousandths. `dropped` is the number of
+    copies in the box that exceed their card's quantity and that no recent sale explains.
     """
 
     box: Box
@@ -40,8 +40,8 @@ def suggestions(
     *,
     with_value: bool,
 ) -> list[SuggestedCount]:
-    """Return the boxes, the most urgent first, equal ones in walking order. The first reason states
-    the box's value; without `with_value` it is left out.
+    """Return the boxes, the most urgent first; boxes with equal scores are in the order of the
+    shelves. Without `with_value`, value, score and the reason with the value are omitted.
     """
     scored = [(_score(box, now), box) for box in boxes]
     first = sorted(scored, key=lambda each: (-each[0], way_of(each[1].box)))

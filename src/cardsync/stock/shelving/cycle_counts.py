@@ -1,10 +1,10 @@
-"""Counts the cards of a box or a slot: a count begins with a frozen list of the expected copies,
-members enter what they see, and settling corrects the places. Quantities on hand come only from the
-marketplace, so counts never change them.
+"""Counts the cards of a box or a slot. The beginning of a count stores the expected copies, members
+enter the copies that they see, and settling corrects the places. A count never changes a card's
+quantity, which only the marketplace decides.
 
-If a line's place changed during the count, settling does not correct it, because the member may
-have counted before or after the change. Every write locks the account's row first, like writes to
-the shelves.
+If a card's place changed during the count, settling does not correct that place, because the member
+may have counted before or after the change. Every write locks the account's row first, like writes
+to the shelves.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def begin(
     slot: int | None,
     now: datetime,
 ) -> ShelfCount:
-    """Begin a count of a box, or of one slot of it. Raises CountOpen, InvalidPayload."""
+    """Begin a count of a box or of one of its slots. Raises CountOpen, InvalidPayload."""
     await locked(session, Lock.SHOP, caller.seller_id)
     kept = await columns_of_box(session, caller.seller_id, box)
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
@@ -118,8 +118,8 @@ async def see(
     sights: Sequence[Sight],
     now: datetime,
 ) -> ShelfCount:
-    """Record the counted copies; repeating the same sights changes nothing. Raises NotFound,
-    CountNotOpen, InvalidPayload.
+    """Record the copies that a member counted. Recording the same sights again changes nothing.
+    Raises NotFound, CountNotOpen, InvalidPayload.
     """
     row = await _locked(session, caller, count_id)
     seen_lines = {(sight.card_id, sight.slot): sight for sight in sights}
@@ -140,7 +140,7 @@ async def see(
         "quantities": [sight.quantity for sight in seen],
     }
     await run(session, _SEEN, written)
-    # A card that was counted in an unexpected place adds a line.
+    # The number of lines grows if a card was counted in a slot where it was not expected.
     row.lines = await _lines(session, caller.seller_id, count_id)
     note(
         session,
@@ -181,8 +181,8 @@ async def settle(
     unseen: Unseen,
     now: datetime,
 ) -> ShelfCount:
-    """Correct the places to the counted copies, and end the count. Lines that were not seen do not
-    change, or count as 0 copies with `missing`. Raises NotFound, CountNotOpen.
+    """Correct the places to the counted copies, and end the count. Lines that nobody counted keep
+    their copies or, if `unseen` is `missing`, count as 0 copies. Raises NotFound, CountNotOpen.
     """
     row = await _locked(session, caller, count_id)
     values = {"seller": caller.seller_id, "count": count_id, "box": row.box}
@@ -218,7 +218,7 @@ async def cancel(
     count_id: int,
     now: datetime,
 ) -> ShelfCount:
-    """End a count without correcting anything. Raises NotFound, CountNotOpen."""
+    """End a count without correcting places. Raises NotFound, CountNotOpen."""
     row = await _locked(session, caller, count_id)
     row.state, row.ended_at = "cancelled", now
     note(session, caller, "shelf.count_cancelled", f"count {count_id} of {_where(row)}", now)
@@ -241,7 +241,7 @@ async def undo_count(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Restore the contents of the corrected places. Raises ChangedSince."""
+    """Restore the copies of the places that a count corrected. Raises ChangedSince."""
     await locked(session, Lock.SHOP, caller.seller_id)
     row = await read_one(session, caller, undo["count"])
     values = {"seller": caller.seller_id, "count": row.id, "box": row.box}

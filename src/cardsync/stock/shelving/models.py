@@ -1,6 +1,6 @@
-"""Tables of the shelves: a row of `card_location` is the number of copies of a card in a slot of a
-box; `shelf_box` holds the boxes with a label; `shelf_count` and its lines hold the expected and the
-seen copies of a count.
+"""The tables of the shelves: `card_location` has the number of copies of a card in a slot of a box;
+`shelf_box` has the boxes with a label; `shelf_count` and `shelf_count_line` have the counts with
+their expected and counted copies.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from cardsync.platform.database.columns import Base
 
 
 class CardLocation(Base):
-    """The table has no foreign key to `card`: its rows are never deleted, and a foreign key would
-    slow down every import.
+    """The number of copies of a card in a slot.
+
+    The table has no foreign key to `card`, because rows of `card` are never deleted, and a foreign
+    key would slow down every import.
     """
 
     __tablename__ = "card_location"
@@ -43,7 +45,7 @@ class CardLocation(Base):
 
 class ShelfBox(Base):
     """A box with a label. `box` is its number in the other tables, above the range that members can
-    enter; `way` is its rank in walking order (`shelf_place.way_of`).
+    enter; `way` is its rank in the order of the shelves (`shelf_place.way_of`).
     """
 
     __tablename__ = "shelf_box"
@@ -62,11 +64,12 @@ CountState = Literal["open", "settled", "cancelled", "undone"]
 
 
 class ShelfCount(Base):
-    """A count of a box, or of one slot of it. `state` is open, settled, cancelled or undone; a box
+    """A count of a box or of one of its slots. `state` is open, settled, cancelled or undone; a box
     has at most one open count.
 
-    The counters are the numbers of lines by outcome when the count ended: the place of a `moved`
-    line changed during the count and is not corrected, and nobody counted an `unseen` line.
+    The columns named like outcomes are the numbers of lines with that outcome when the count ended.
+    A `moved` line is not corrected, because its place changed during the count; an `unseen` line
+    was not counted.
     """
 
     __tablename__ = "shelf_count"
@@ -98,8 +101,8 @@ class ShelfCount(Base):
 
 
 class ShelfCountLine(Base):
-    """A card in a slot of a count: `expected` copies were there when the count began; `seen` is
-    null until a member enters a number.
+    """A card in a slot of a count. `expected` is the number of copies that were recorded in the
+    slot when the count began; `seen` is null until a member enters a number.
     """
 
     __tablename__ = "shelf_count_line"

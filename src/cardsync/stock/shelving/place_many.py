@@ -1,8 +1,8 @@
 """Puts the cards of a selection into consecutive slots.
 
-Only unassigned copies are placed, so that a repeated request places nothing. The cards are placed
-in the order of the selection (a search orders by id). A slot takes `per_slot` copies; the rest of a
-card continues in the next slot.
+Only copies that are on no shelf are placed, so that a repeated request places nothing. The cards
+are placed in the order of the selection; a search orders them by id. Each slot gets `per_slot`
+copies, and the remaining copies of a card are placed in the next slot.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from cardsync.stock.shelving.undo_placing import undo_of
 
 
 class PutCards(msgspec.Struct):
-    """How many cards, and of all of them how many; `first` and `last` are codes of slots.
+    """The result of placing a selection: the numbers of placed cards and copies, and the codes of
+    the first and the last slot.
 
-    `truncated`: the same again puts the next.
+    If `truncated` is true, the same request again places the next cards.
     """
 
     cards: int
@@ -37,9 +38,9 @@ class PutCards(msgspec.Struct):
     requested: int
     truncated: bool
     first: str | None
-    """The first slot, as box-slot"""
+    """The code of the first slot: box and slot, joined by a hyphen"""
     last: str | None
-    """The last slot, as box-slot"""
+    """The code of the last slot: box and slot, joined by a hyphen"""
 
 
 _PUT = queries_of(__package__)["put_many"]
@@ -54,7 +55,9 @@ async def put_many(
     now: datetime,
     seconds: float,
 ) -> PutCards:
-    """Put the selected cards into the slots. Raises InvalidPayload, StockPromotedReload."""
+    """Put the selected cards into slots from `start` on. Raises InvalidPayload,
+    StockPromotedReload.
+    """
     await locked(session, Lock.SHOP, caller.seller_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
     number, box = await made_box(session, caller.seller_id, start.box)

@@ -1,9 +1,8 @@
-"""Puts, moves and removes single cards on the shelves. A card may be in several slots; its quantity
-never changes here.
+"""Puts copies of a card on the shelves, moves and removes them. A card may be in several slots. Its
+quantity does not change.
 
-Every write locks the account's row first, so that concurrent writes of two members run one after
-the other. The shelves may hold more copies of a card than are on hand; answers report that as
-drift.
+Every write locks the account's row first, so that writes of two members run one after the other.
+The shelves may have more copies of a card than the shop has on hand; answers report that as drift.
 """
 
 from __future__ import annotations
@@ -28,9 +27,10 @@ from cardsync.stock.shelving.undo_placing import undo_of
 
 
 class ShelvedCard(msgspec.Struct):
-    """`locations` are in the order of the way, and `location_code` is the first of them.
+    """A card's places. `locations` are in the order of boxes and slots; `location_code` is the
+    first of them.
 
-    `drift`: more are on the shelves than are on hand.
+    `drift` is true if the shelves have more copies of the card than the shop has on hand.
     """
 
     card_id: int
@@ -48,7 +48,7 @@ async def put(
     quantity: int,
     now: datetime,
 ) -> ShelvedCard:
-    """Add `quantity` copies to the place. Raises NotFound, InvalidPayload."""
+    """Add `quantity` copies of the card to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     box, place = await _add(session, caller.seller_id, card_id, place, quantity)
     note(
@@ -71,7 +71,9 @@ async def move(
     quantity: int | None,
     now: datetime,
 ) -> ShelvedCard:
-    """Move `quantity` copies, or all copies in the place. Raises NotFound, InvalidPayload."""
+    """Move `quantity` copies from `origin` to `target`, or all copies if `quantity` is None. Raises
+    NotFound, InvalidPayload.
+    """
     name = await _begin(session, caller, card_id)
     left, taken = await _take(session, caller.seller_id, card_id, origin, quantity)
     box, target = await _add(session, caller.seller_id, card_id, target, taken)
@@ -94,7 +96,9 @@ async def remove(
     quantity: int | None,
     now: datetime,
 ) -> ShelvedCard:
-    """Remove `quantity` copies, or all copies in the place. Raises NotFound, InvalidPayload."""
+    """Remove `quantity` copies from the place, or all copies if `quantity` is None. Raises
+    NotFound, InvalidPayload.
+    """
     name = await _begin(session, caller, card_id)
     box, taken = await _take(session, caller.seller_id, card_id, place, quantity)
     note(
@@ -116,9 +120,9 @@ async def assign(
     target: Place | None,
     now: datetime,
 ) -> int:
-    """Move the copies of one place to another, and return their number. Without an origin, all
-    unassigned copies move; without a target, all copies of the place are taken off the shelf.
-    Raises NotFound, InvalidPayload.
+    """Move all copies of the card from one place to another, and return their number. Without an
+    `origin`, all copies that are on no shelf move to `target`; without a `target`, all copies in
+    `origin` are removed from the shelves. Raises NotFound, InvalidPayload.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     before = await shelved(session, caller.seller_id, card_id)
@@ -165,7 +169,9 @@ async def places_of_items(
     seller_id: int,
     session_id: int,
 ) -> dict[int, Place]:
-    """Return the first place in walking order of each item of a pull session that is on a shelf."""
+    """Return the first place of each item of a pull session, in the order of boxes and slots. Items
+    without a place are missing.
+    """
     rows = await session.execute(
         text(f"""
             SELECT DISTINCT ON (i.item_id) i.item_id, {BOX}, l.slot
@@ -216,7 +222,9 @@ async def _add(
     place: Place,
     quantity: int,
 ) -> tuple[int, Place]:
-    """Add copies to a place; return the box's number, and the place in the shop's spelling."""
+    """Add copies to a place. Return the box's number in the tables, and the place in the shop's
+    spelling.
+    """
     number, box = await made_box(session, seller_id, place.box)
     place = Place(box, place.slot)
     added = await session.execute(
@@ -251,7 +259,9 @@ async def _take(
     place: Place,
     quantity: int | None,
 ) -> tuple[int, int]:
-    """Take copies from a place; return the number of the box and of the taken copies."""
+    """Remove copies from a place. Return the box's number in the tables, and the number of removed
+    copies.
+    """
     box = await kept_box(session, seller_id, place.box)
     number = box.number if box else 0
     here = {"seller": seller_id, "card": card_id, "box": number, "slot": place.slot}

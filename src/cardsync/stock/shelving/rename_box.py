@@ -1,4 +1,4 @@
-"""Renames a box: its cards, counts and drafts stay in it under the new label or number."""
+"""Renames a box. Its cards, counts and drafts stay in it under the new label or number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cardsync.platform.shelf_place import Box, box_in, way_of
 from cardsync.stock.shelving.box_numbers import KeptBox, kept_box, made_box
 
 KIND: Final = "shelf.box_renamed"
-# A box is in use if it holds cards, has an open count, or is the place of an unfinished draft.
+# A box is in use if it has cards or an open count, or if it is the place of an unfinished draft.
 _IN_USE: Final = """
     SELECT EXISTS (SELECT FROM card_location WHERE seller_id = :seller AND box = :box)
         OR EXISTS (SELECT FROM shelf_count
@@ -43,16 +43,16 @@ _LABELED: Final = ("shelf_count", "quick_add")
 
 class RenamedBox(msgspec.Struct):
     was: Box
-    """The name that the box had"""
+    """The former name of the box"""
     box: Box
-    """The name that it has now"""
+    """The new name of the box"""
 
 
 async def rename(
     session: AsyncSession, caller: Caller, box: Box, target: Box, now: datetime
 ) -> RenamedBox:
-    """Rename a box. Raises NotFound if the shop has no such box, InvalidPayload if the name is in
-    use.
+    """Rename a box. Raises NotFound if the shop has no box with the old name, InvalidPayload if the
+    new name is in use.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     was = await kept_box(session, caller.seller_id, box)
@@ -75,8 +75,8 @@ async def rename(
 
 
 async def _rename(session: AsyncSession, seller_id: int, was: KeptBox, target: Box) -> None:
-    """Rename a box. Raises InvalidPayload if the name is in use. No row of `shelf_box` is deleted,
-    because undo records may refer to it.
+    """Rename a box in all tables. No row of `shelf_box` is deleted, because undo records may refer
+    to it. Raises InvalidPayload if the name is in use.
     """
     known = await kept_box(session, seller_id, target)
     same = known is not None and known.number == was.number
@@ -105,7 +105,9 @@ async def _in_use(session: AsyncSession, seller_id: int, box: KeptBox) -> bool:
 async def unrename(
     session: AsyncSession, caller: Caller, undo: Mapping[str, object], now: datetime
 ) -> None:
-    """Restore a box's former name. Raises ChangedSince if the box is gone or the name is in use."""
+    """Restore a box's former name. Raises ChangedSince if the shop no longer has the box, or if
+    another box uses the former name.
+    """
     await locked(session, Lock.SHOP, caller.seller_id)
     was, became = box_in(str(undo["was"])), box_in(str(undo["became"]))
     kept = await kept_box(session, caller.seller_id, became)

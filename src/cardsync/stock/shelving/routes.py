@@ -1,5 +1,5 @@
-"""HTTP routes by which members who are signed in see the boxes and their cards, and put, move and
-remove cards.
+"""HTTP routes of the shelves, for members who are signed in: read boxes and their cards, and put,
+move and remove cards.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Put(PlaceBody, kw_only=True):
 
 
 class Move(msgspec.Struct):
-    """Without a quantity, all that are there."""
+    """A move of a card's copies. Without `quantity`, all copies in the slot move."""
 
     card_id: CardId
     origin: PlaceBody = msgspec.field(name="from")
@@ -56,7 +56,7 @@ class Move(msgspec.Struct):
 
 
 class Remove(PlaceBody, kw_only=True):
-    """Without a quantity, all that are there."""
+    """A removal of a card's copies. Without `quantity`, all copies in the slot are removed."""
 
     card_id: CardId
     quantity: Quantity | None = None
@@ -69,9 +69,10 @@ class Rename(msgspec.Struct):
 
 
 class PutMany(Selection, kw_only=True):
-    """A selection as lists take it.
+    """A selection of cards to put on shelves.
 
-    The unassigned pieces are put, `per_slot` of them into each slot from `start_slot` on.
+    Their copies that are on no shelf are placed, `per_slot` copies in each slot from `start_slot`
+    on.
     """
 
     box: GivenBox
@@ -90,7 +91,7 @@ RENAMES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound)
 
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
-    """The boxes that hold something."""
+    """The boxes that are not empty."""
     return await boxes.boxes(session, caller)
 
 
@@ -102,15 +103,16 @@ async def read_box(
     page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
     per_page: Annotated[int, Parameter(ge=1, le=PLACES_PER_PAGE_MOST)] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
-    """Show the cards in a box, slot by slot; an unused box is an empty one."""
+    """The cards in a box, in the order of slots. A box that is not in use has no cards."""
     return await boxes.lying_in(session, caller, checked_box(box), Paging(page, per_page))
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)
 async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedCard:
-    """Put some of a card into a slot, beside those that are there.
+    """Add copies of a card to a slot.
 
-    More than are on hand is allowed, and drift.
+    The shelves may then have more copies than the shop has on hand; the answer reports that as
+    `drift`.
     """
     place, now = _place(data), clock.now()
     return await places.put(session, caller, data.card_id, place, data.quantity, now)
@@ -128,7 +130,7 @@ async def put_many_cards(
     settings: Settings,
     data: PutMany,
 ) -> PutCards:
-    """Put the unassigned pieces of a selection into a row of slots."""
+    """Put the copies of a selection that are on no shelf into consecutive slots."""
     start = Place(checked_box(data.box), data.start_slot)
     seconds = settings.read_seconds
     return await put_many(session, caller, data, start, data.per_slot, clock.now(), seconds)
@@ -136,22 +138,22 @@ async def put_many_cards(
 
 @post("/shelves/move", status_code=200, responses=WRITES)
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
-    """Move a card, or some of it, to another slot."""
+    """Move copies of a card to another slot."""
     origin, target, now = _place(data.origin), _place(data.target), clock.now()
     return await places.move(session, caller, data.card_id, origin, target, data.quantity, now)
 
 
 @post("/shelves/remove", status_code=200, responses=WRITES)
 async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
-    """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
+    """Remove copies of a card from a slot. The card's quantity does not change."""
     place, now = _place(data), clock.now()
     return await places.remove(session, caller, data.card_id, place, data.quantity, now)
 
 
 @post("/shelves/rename", status_code=200, responses=RENAMES)
 async def rename_box(caller: Caller, session: AsyncSession, data: Rename) -> RenamedBox:
-    """Give a box another name: its cards, counts and drafts stay in it. Searches and rules that
-    name it keep the old name.
+    """Rename a box. Its cards, counts and drafts stay in it. Searches and rules with the old name
+    do not change.
     """
     box, target = checked_box(data.box), checked_box(data.to, "to")
     return await rename(session, caller, box, target, clock.now())

@@ -1,5 +1,5 @@
-"""Undoes placing, moving and taking out: reverses the changes of one entry of the activity feed in
-each place.
+"""Undoes putting, moving and removing cards: reverses the changes that one entry of the activity
+feed made in each place.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _NEW: Final = f"""
 
 
 def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] | None:
-    """Return the undo record of changes, each (card, box, slot, added copies); None if there are
-    too many to store.
+    """Return the undo record of changes (card, box, slot, added copies); None if there are too many
+    changes to store.
     """
     more: Counter[tuple[int, int, int]] = Counter()
     for card_id, box, slot, pieces in changes:
@@ -68,7 +68,9 @@ async def undo_placing(
     undo: Mapping[str, object],
     now: datetime,
 ) -> None:
-    """Reverse the changes. Raises ChangedSince if a place no longer has the copies or the room."""
+    """Reverse the changes. Raises ChangedSince if a place no longer has the copies to remove, or
+    would have too many copies.
+    """
     await locked(session, Lock.SHOP, caller.seller_id)
     changes = {name: undo[name] for name in ("cards", "boxes", "slots", "more")}
     values = {"seller": caller.seller_id, "most": limits.SHELVED_QUANTITY} | changes
@@ -76,6 +78,6 @@ async def undo_placing(
     if changed:
         places = "place has" if changed == 1 else "places have"
         raise errors.ChangedSince(f"{changed} {places} different copies now")
-    # New places are inserted last, because the other two statements must not change them again.
+    # `_NEW` is last, because the other two statements must not change the places that it inserts.
     for statement in (_EMPTY, _REST, _NEW):
         await run(session, statement, values)
