@@ -104,7 +104,7 @@ async def change_search(
     search_id: int,
     data: SearchChanges,
 ) -> SavedSearchBody:
-    """Another name, query or place."""
+    """Change the name, query or position of a saved search."""
     row = await saved_searches.change_search(
         session, caller, search_id, given_fields(data), clock.now()
     )

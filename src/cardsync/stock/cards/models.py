@@ -70,7 +70,7 @@ class Card(Base):
     target_price: Mapped[Decimal | None]
     number_leading: Mapped[int | None] = mapped_column(Integer)
     priced_at: Mapped[datetime | None]
-    # matched, provisional or ambiguous.
+    # `match` is matched, provisional or ambiguous.
     match: Mapped[str]
     market: Mapped[Decimal | None]
     low: Mapped[Decimal | None]
@@ -84,8 +84,8 @@ class Card(Base):
     rarity: Mapped[str]
     condition_label: Mapped[str]
     photo_url: Mapped[str]
-    # private, published or retired in rows that a member added; no marketplace file holds such a
-    # row.
+    # `contribution` is private, published or retired if a member added the card by hand, and null
+    # if the card is from a marketplace file.
     contribution: Mapped[str | None]
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
     # True if the price is My Store Price, because the file has no marketplace price.

@@ -46,7 +46,7 @@ async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> 
 
 
 def _body(caller: Caller, row: Sequence[object], *, asked: bool = False) -> CardListBody:
-    """Convert a row of _LISTS."""
+    """Convert a row of `_LISTS` to the list's struct."""
     return struct_of_values(
         CardListBody,
         row[:-1],

@@ -24,7 +24,7 @@ class Fetched:
     host: Mapped[str]
     digest: Mapped[str | None]
     next_at: Mapped[datetime | None]
-    # The tries that brought no picture, whatever the reason.
+    # The number of failed tries, whatever the reason.
     tries: Mapped[int] = mapped_column(server_default="0")
 
 

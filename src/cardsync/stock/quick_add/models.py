@@ -95,9 +95,9 @@ class QuickAdd(Base):
     served_at: Mapped[datetime | None]
     file_sha256: Mapped[str | None]
     quantity_before: Mapped[int | None]
-    # Why the entry was rejected or returned to the queue.
+    # The reason why the entry was rejected or is to be served again.
     reason: Mapped[str | None]
-    # Settled by: agent, import or a member.
+    # `settled_by` is agent, import, or the member who settled the entry.
     settled_by: Mapped[str | None]
     # The live card that lists this entry's copies.
     card_id: Mapped[int | None] = mapped_column(BigInteger)
@@ -121,7 +121,7 @@ class QuickAddFile(Base):
     body: Mapped[bytes] = mapped_column(LargeBinary)
     # The ids of the entries, in the order of the file's rows.
     entry_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    # The credential, and the name that the agent reports for its installation.
+    # The agent's credential, and the name that the agent reports for its installation.
     served_to: Mapped[str]
     made_at: Mapped[datetime]
     received_at: Mapped[datetime | None]
