@@ -63,7 +63,7 @@ class ExplainedPin(msgspec.Struct):
 
     price: Usd
     by: Annotated[str | None, Column("decided_by")]
-    """The member, key or token that pinned it, as activity names it"""
+    """The member, key or token that pinned the card, as named in Activity"""
     since: Annotated[str, Reads(rfc3339)]
     until: Annotated[str | None, Reads(rfc3339_or_none)]
 

@@ -44,7 +44,9 @@ class PricingRuleShown(_Rule, omit_defaults=True, kw_only=True):
     updated_at: str
     warnings: list[str]
     guard: bool = False
-    """It prices no card: its floors and ceiling hold beside the rule that does"""
+    """True for a guard, which sets no price: its limits apply to the price of the rule that governs
+    the card
+    """
 
 
 class SavedRule(PricingRuleShown, omit_defaults=True, kw_only=True):

@@ -1,5 +1,5 @@
-"""Changes rules, settings or a pin only if they are still as the page showed them, so that nobody
-overwrites another's work unseen. Otherwise it returns the present values.
+"""Changes rules, settings or a pin only if their values still equal those that the page showed, so
+that nobody overwrites an unseen change of somebody else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from cardsync.prices.rules.undo_sales import plain_settings
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing is written; `current` is the version that somebody else wrote meanwhile."""
+    """Refuses a change, because somebody else changed the values meanwhile; `current` has the
+    present values.
+    """
 
     def __init__(self, current: Mapping[str, Any]) -> None:
         super().__init__("it has changed in the meantime")
@@ -40,8 +42,8 @@ async def change_rule(
     now: datetime,
     override_reason: str | None = None,
 ) -> rule_sets.Saved:
-    """Change a rule that still is as it was shown. Raises ChangedMeanwhile, and what
-    `rule_sets.change` raises.
+    """Change the rule if it still equals `shown`. Raise ChangedMeanwhile, and the errors of
+    `rule_sets.change`.
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
@@ -68,8 +70,8 @@ async def reorder(
     now: datetime,
     override_reason: str | None = None,
 ) -> list[PricingRule]:
-    """Reorder rules that are still in the order that was shown. Raises ChangedSince, and what
-    `rule_sets.reorder` raises.
+    """Reorder the rules if their order still equals `shown`. Raise ChangedSince, and the errors of
+    `rule_sets.reorder`.
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
@@ -88,8 +90,8 @@ async def change_settings(
     body: Mapping[str, object],
     now: datetime,
 ) -> None:
-    """Change settings that still are as they were shown. Raises ChangedMeanwhile, and what
-    `sale_sets.change_settings` raises.
+    """Change the settings if they still equal `shown`. Raise ChangedMeanwhile, and the errors of
+    `sale_sets.change_settings`.
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
@@ -115,8 +117,8 @@ async def pin(
     body: Mapping[str, object],
     now: datetime,
 ) -> int:
-    """Pin a card that nobody has pinned since it was shown. Raises ChangedSince, and what
-    `sale_sets.pin` raises.
+    """Pin the card if nobody has pinned it since the page showed it. Raise ChangedSince, and the
+    errors of `sale_sets.pin`.
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
@@ -130,12 +132,12 @@ async def pin(
 
 
 def settings_texts(values: Mapping[str, object]) -> dict[str, str]:
-    """Return settings as a form's texts. Pure."""
+    """Return the texts of settings for a form. Pure."""
     return {name: _text(name, value) for name, value in values.items()}
 
 
 def _text(name: str, value: Any) -> str:
-    """Return one setting's text; basis points are shown as per cent."""
+    """Return the text of one setting, with basis points in percent."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""Undoes a change of rules: it brings back the rules as they were before it, if they are still as
-it left them.
+"""Undoes a change of rules: restores the rules from before the change, if they have not changed
+since.
 
-One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
-there. Buy rules come back in the same way.
+Every change is stored as two maps, before and after, from rule ids to the rules' columns; None
+means that the rule does not exist. Buy rules are restored in the same way.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ IMAGES: Final = RowImages(PricingRule, *COLUMNS)
 
 
 def rule_json_of(row: PricingRule) -> dict[str, Any]:
-    """Return a rule as the API shows it."""
+    """Return a rule as API JSON."""
     return rule_json.to_json(rule_of(row))
 
 
 def differing(rule: Image, other: Image) -> dict[str, Any]:
-    """Return the fields in which the rule differs from its other state. Pure."""
+    """Return the rule's fields that differ from `other`. Pure."""
     return {name: value for name, value in rule.items() if other.get(name) != value}
 
 
@@ -62,8 +62,8 @@ async def undo_images(
     images: RowImages = IMAGES,
     asked_of: int | None = None,
 ) -> None:
-    """Bring the rules of a table back to `before`; `asked_of` is the seller whose cards their
-    queries ask, if another. Raises ChangedSince unless they stand as in `after`.
+    """Restore the rules of a table to `before`. `asked_of` is the seller whose cards the rules'
+    queries select, if it is another seller. Raise ChangedSince if the rules differ from `after`.
     """
     seller_id, after = caller.seller_id, undo["after"]
     await sync_state.locked(session, seller_id)
@@ -83,20 +83,18 @@ async def undo_images(
 
 
 def changed_since(what: str, otherwise: ChangedRow, became: Image | None) -> errors.ChangedSince:
-    """Say how a row with a name does not stand as it became. Pure."""
-    id, standing, columns = otherwise
-    if standing is None or became is None:
-        there, rule_json_of = (
-            standing or became or {},
-            "was deleted in the meantime" if became else "exists again",
-        )
-        return errors.ChangedSince(f"{what} {id} “{there['name']}” {rule_json_of}")
+    """Return the error that names a row and how it differs from `became`. Pure."""
+    id, present, columns = otherwise
+    if present is None or became is None:
+        name = (present or became or {})["name"]
+        how = "was deleted in the meantime" if became else "exists again"
+        return errors.ChangedSince(f"{what} {id} “{name}” {how}")
     if "settings" in columns:
-        stored, meant = standing["settings"], became["settings"]
+        stored, meant = present["settings"], became["settings"]
         fields = [name for name in stored | meant if stored.get(name) != meant.get(name)]
         columns = [*(name for name in columns if name != "settings"), *fields]
     return errors.ChangedSince(
-        f"{what} {id} “{standing['name']}”: {', '.join(columns)} changed in the meantime"
+        f"{what} {id} “{present['name']}”: {', '.join(columns)} changed in the meantime"
     )
 
 

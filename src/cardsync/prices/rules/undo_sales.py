@@ -1,5 +1,5 @@
-"""Undoes a change of a sale or of the pricing settings: it restores the former values if nothing
-has changed since.
+"""Undoes a change of a sale or of the pricing settings: restores the former values, if nothing has
+changed since.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ IMAGES: Final = RowImages(PricingSale, *(name for name in SALE_COLUMNS if name !
 
 
 def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:
-    """Return the values with which `undo_sale` undoes a change; None is a missing sale. Pure."""
+    """Return the values with which `undo_sale` undoes a change; None means that the sale does not
+    exist. Pure.
+    """
     return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
 
 
 async def times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Note new times: the export's fingerprint may hold until another time, and the timer goes off
-    at another.
+    """Update the times that depend on sales: when the price file's fingerprint is outdated, and
+    when the timer of sales is due.
     """
     await note_until(session, state.seller_id, now)
     await set_timer(session, state, now)
@@ -51,7 +53,7 @@ async def undo_sale(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Restore a sale. Raises ChangedSince if it changed meanwhile."""
+    """Restore a sale. Raise ChangedSince if the sale changed meanwhile."""
     id, was, became = (undo[name] for name in ("sale", "was", "became"))
     state = await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingSale, caller.seller_id)}
@@ -67,7 +69,7 @@ async def undo_sale(
 
 
 def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
-    """Return settings as the activity feed has them."""
+    """Return settings in the form that Activity stores."""
     values = {name: getattr(account, name) for name in names}
     return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}
 
@@ -78,7 +80,7 @@ async def undo_settings(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring pricing settings back. Raises ChangedSince if they changed meanwhile."""
+    """Restore pricing settings. Raise ChangedSince if they changed meanwhile."""
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
     became, present = undo["became"], plain_settings(account, undo["became"])
