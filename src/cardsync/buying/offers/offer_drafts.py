@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec import UNSET, UnsetType
 from sqlalchemy import delete, insert
@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Both, Entry, UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
@@ -132,7 +133,7 @@ async def new_offer(
     )
     session.add(offer)
     await session.flush()
-    await _put_lines(session, offer, lines)
+    await _put_lines(session, offer.seller_id, offer.id, lines)
     return offer
 
 
@@ -167,7 +168,7 @@ async def change_draft(
     if wants is not UNSET:
         lines = await priced(session, caller, wants, now)
         await _drop_lines(session, offer)
-        await _put_lines(session, offer, lines)
+        await _put_lines(session, offer.seller_id, offer.id, lines)
     note(session, caller, "offer.changed", f"offer {offer.id} changed", now)
     return await in_full(session, caller, offer)
 
@@ -186,17 +187,15 @@ async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now
     note(session, caller, "offer.deleted", f"offer {offer_id} deleted", now, undo=undo)
 
 
-async def undelete(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
-) -> None:
-    """Restore a deleted draft with its lines, under a new number. Raises ChangedSince."""
-    was = undo["offer"]
-    offer_id = was["id"]
-    otherwise = await _OFFER.swap(session, caller.seller_id, {offer_id: None}, {offer_id: was}, now)
-    if otherwise is not None:
-        raise errors.ChangedSince(f"offer {offer_id} was restored")
-    offer = await offer_row(session, caller.seller_id, offer_id)
-    await _put_lines(session, offer, undo["lines"])
+async def _deleted(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Both:
+    return {entry["offer"]["id"]: None}, {entry["offer"]["id"]: entry["offer"]}
+
+
+async def _lined(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+    await _put_lines(session, caller.seller_id, entry["offer"]["id"], entry["lines"])
+
+
+UNDELETE: Final = UndoRows(_OFFER, "offer {id} was restored", read=_deleted, then=_lined)
 
 
 async def change_lines(
@@ -285,9 +284,9 @@ def need_draft(offer: BuyingOffer) -> None:
 
 
 async def _put_lines(
-    session: AsyncSession, offer: BuyingOffer, lines: Sequence[Mapping[str, object]]
+    session: AsyncSession, seller_id: int, offer_id: int, lines: Sequence[Mapping[str, object]]
 ) -> None:
-    own = {"seller_id": offer.seller_id, "offer_id": offer.id}
+    own = {"seller_id": seller_id, "offer_id": offer_id}
     await session.execute(insert(BuyingOfferLine), [{**line, **own} for line in lines])
 
 

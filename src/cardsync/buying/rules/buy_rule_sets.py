@@ -37,11 +37,13 @@ from cardsync.stock.lists.models import CardList
 
 _STEP: Final = 10
 KIND: Final = "buying.rules"
-_IMAGES: Final = RowImages(StoredBuyRule, *undo_rules.COLUMNS)
+_IMAGES: Final = RowImages(StoredBuyRule, *undo_rules.COLUMNS, anew=True)
 _image_of: Final = _IMAGES.of
 _undo_of: Final = partial(undo_rules.undo_of, kind=KIND)
 # Queries of buy rules name no card of the shop.
-undo_change: Final = partial(undo_rules.undo_images, images=_IMAGES, asked_of=NOBODY)
+UNDO: Final = undo_rules.undo_queried(
+    _IMAGES, undo_rules.ROOM, asked_of=NOBODY, free=undo_rules.FREE
+)
 
 
 async def all_buy_rules(session: AsyncSession, seller_id: int) -> list[StoredBuyRule]:

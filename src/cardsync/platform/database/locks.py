@@ -1,7 +1,8 @@
 """Defines all kinds of locks that serialize transactions, and the functions that take them.
 
-There are two further locks: the seller's state row (`agents/seller_state/state.py`), and rows of
-work that are claimed with SKIP LOCKED. Other rows are read FOR UPDATE only to change them.
+There are two further locks: the seller's state row where it is read, too
+(`agents/seller_state/state.py`), and rows of work that are claimed with SKIP LOCKED. Other rows are
+read FOR UPDATE only to change them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Lock(StrEnum):
     PICTURE_ADDRESSES = "picture addresses"
     # One per seller:
     SHOP = "shop"
+    STATE = "state"
     LISTS = "lists"
     LOT_FILE = "lot_file"
     LOTS_SOLD = "lots_sold"
@@ -72,7 +74,10 @@ _KEYS: Final = {
 }
 # These locks are row locks: each transaction that writes the row has taken the lock. An additional
 # advisory lock would cause deadlocks.
-_ROWS: Final = {Lock.SHOP: "SELECT FROM account WHERE seller_id = :id FOR NO KEY UPDATE"}
+_ROWS: Final = {
+    Lock.SHOP: "SELECT FROM account WHERE seller_id = :id FOR NO KEY UPDATE",
+    Lock.STATE: "SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE",
+}
 
 
 def key_of(lock: Lock) -> str:

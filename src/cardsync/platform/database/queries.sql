@@ -3,25 +3,28 @@ WITH became AS MATERIALIZED (
     SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:became AS jsonb))
 ), was AS MATERIALIZED (
     SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:was AS jsonb))
+), named AS MATERIALIZED (
+    SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:named AS jsonb))
 ), standing AS MATERIALIZED (
     SELECT * FROM {table}
-     WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[])) FOR UPDATE
+     WHERE seller_id = :seller AND ({keys}) IN (SELECT {keys} FROM named) FOR UPDATE
 ), otherwise AS MATERIALIZED (
-    SELECT coalesce(s.id, b.id) AS id,
-           CASE WHEN s.id IS NOT NULL THEN to_jsonb(s) END AS standing,
-           array_remove(ARRAY[{differing}], NULL) AS columns
-      FROM standing s FULL JOIN became b ON b.id = s.id
-     WHERE s.id IS NULL OR b.id IS NULL OR {differs}
+    SELECT {keys}, CASE WHEN s.seller_id IS NOT NULL THEN to_jsonb(s) END AS standing,
+           CASE WHEN b.seller_id IS NOT NULL THEN to_jsonb(b) END AS became,
+           array_remove(CAST(ARRAY[{differing}] AS text[]), NULL) AS columns
+      FROM standing s FULL JOIN became b USING ({keys})
+     WHERE s.seller_id IS NULL OR b.seller_id IS NULL OR {differs}
 ), gone AS (
-    DELETE FROM {table}
-     WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
-       AND NOT EXISTS (SELECT FROM otherwise) RETURNING id
+    DELETE FROM {table} t
+     WHERE t.seller_id = :seller AND ({keys}) IN (SELECT {keys} FROM named)
+       AND NOT EXISTS (SELECT FROM otherwise) {stays} RETURNING 1
+), changed AS (
+    {changed}
 ), back AS (
-    INSERT INTO {table} (seller_id, id, {columns}, {times}) OVERRIDING SYSTEM VALUE
-    SELECT CAST(:seller AS bigint), w.id, {put},
-           coalesce(s.created_at, w.created_at, CAST(:now AS timestamptz)){updated}
-      FROM was w LEFT JOIN standing s ON s.id = w.id
-     WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0
-    RETURNING id
+    INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE
+    SELECT CAST(:seller AS bigint), {put}
+      FROM was w LEFT JOIN standing s USING ({keys})
+     WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0 AND {new}
+    RETURNING 1
 )
-SELECT id, standing, columns FROM otherwise ORDER BY id LIMIT 1
+SELECT standing, became, columns, count(*) OVER () FROM otherwise ORDER BY {keys} LIMIT 1

@@ -8,61 +8,68 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.room_sql import queries_of
 
 Image = Mapping[str, Any]
-# Images by row IDs; JSON turns the IDs into texts.
+# Images by row IDs, or by the values of several keys; JSON turns the IDs into texts.
 Images = Mapping[Any, Image | None]
+# The key of a table with one row per shop.
+SHOP: Final = ("seller_id",)
 
-# All rows are deleted before any is inserted, so that no two rows ever share a unique value.
 _SWAP: Final = queries_of(__package__)["swap"]
+_CHANGE: Final = """
+    UPDATE {table} t SET {change} FROM was w
+     WHERE t.seller_id = :seller AND {same} AND NOT EXISTS (SELECT FROM otherwise)
+    RETURNING 1
+"""
+_STAYS: Final = "AND NOT EXISTS (SELECT FROM was w WHERE {same})"
+_NOW: Final = "CAST(:now AS timestamptz)"
 
 
 class ChangedRow(NamedTuple):
     """A row that was changed again after its image was taken: it was deleted or created, or
-    `columns` differ.
+    `columns` differ. `many` rows were changed.
     """
 
-    id: int
     standing: Image | None
+    became: Image | None
     columns: list[str]
+    many: int
 
 
 class RowImages:
-    """The images of a table's rows: the columns to compare, and those that are only restored. A
-    restored row keeps its ID, and its creation time if the image has it.
+    """The images of a table's rows: the columns to compare, and those that are only restored.
+    Without both, an image names its columns. A restored row keeps its keys, and its creation time
+    if the image has it.
+
+    Rows are changed in place. With `anew`, all rows are deleted before any is inserted, so that no
+    two rows ever share a unique value.
     """
 
-    def __init__(self, table: type[Base], *compared: str, unseen: tuple[str, ...] = ()) -> None:
-        self.table = table
+    def __init__(
+        self,
+        table: type[Base],
+        *compared: str,
+        unseen: tuple[str, ...] = (),
+        keys: tuple[str, ...] = ("id",),
+        anew: bool = False,
+    ) -> None:
+        self.table, self.compared, self.keys = table, compared, keys
         self.columns = (*compared, *unseen)
-        otherwise = {name: f"s.{name} IS DISTINCT FROM b.{name}" for name in compared}
-        changes = "updated_at" in table.__table__.columns
-        self._swap = text(
-            _SWAP.format(
-                table=table.__tablename__,
-                differs=" OR ".join(otherwise.values()),
-                differing=", ".join(
-                    f"CASE WHEN {it} THEN '{n}' END" for n, it in otherwise.items()
-                ),
-                columns=", ".join(self.columns),
-                put=", ".join(f"w.{name}" for name in self.columns),
-                times="created_at, updated_at" if changes else "created_at",
-                updated=", CAST(:now AS timestamptz)" if changes else "",
-            )
-        )
+        self._anew = anew
 
     def of(self, row: object) -> dict[str, Any]:
         """Return the image of a row."""
-        names = ("id", *self.columns, "created_at")
+        names = (*self.keys, *self.columns, "created_at")
         return {name: _plain(getattr(row, name)) for name in names}
 
     async def swap(
@@ -73,22 +80,79 @@ class RowImages:
         was: Images,
         now: datetime,
     ) -> ChangedRow | None:
-        """Restore the rows, or return a row that was changed again."""
-        values = {"seller": seller_id, "now": now, "ids": [int(id) for id in became]}
-        images = {"became": _records(became), "was": _records(was)}
-        found = (await session.execute(self._swap, values | images)).first()
-        # The rows are removed from the session, because it has their old values.
-        for row in session.identity_map.values():
-            if isinstance(row, self.table):
+        """Restore the rows, or return the first that was changed again."""
+        names = self.columns or tuple(next(filter(None, became.values())))
+        compared = self.compared if self.columns else names
+        statement = _statement(self.table, self.keys, compared, names, self._anew)
+        records = {
+            "became": self._records(seller_id, became),
+            "was": self._records(seller_id, was),
+            "named": self._records(seller_id, {key: {} for key in became}),
+        }
+        await session.flush()
+        values = {"seller": seller_id, "now": now} | records
+        found = (await session.execute(statement, values)).first()
+        # The session has the old values of the rows.
+        for row in [row for row in session.identity_map.values() if isinstance(row, self.table)]:
+            if self.keys == SHOP:
+                await session.refresh(row)
+            else:
                 session.expunge(row)
         return None if found is None else ChangedRow(*found)
 
+    def _records(self, seller_id: int, images: Images) -> str:
+        return json.dumps(
+            [
+                {**image, **self._key(key), "seller_id": seller_id}
+                for key, image in images.items()
+                if image is not None
+            ]
+        )
 
-def _records(images: Images) -> str:
-    return json.dumps([{**image, "id": int(id)} for id, image in images.items() if image])
+    def _key(self, key: Any) -> dict[str, Any]:
+        return dict(zip(self.keys, key if isinstance(key, tuple) else (key,), strict=True))
+
+
+@cache
+def _statement(
+    table: type[Base],
+    keys: tuple[str, ...],
+    compared: tuple[str, ...],
+    names: tuple[str, ...],
+    anew: bool,
+) -> TextClause:
+    known = table.__table__.columns
+    # An entry may name the columns.
+    columns = [known[name].name for name in names]
+    differs = {name: f"s.{name} IS DISTINCT FROM b.{name}" for name in compared}
+    put = {name: f"w.{name}" for name in columns}
+    if "created_at" in known:
+        put["created_at"] = f"coalesce(s.created_at, w.created_at, {_NOW})"
+    if "updated_at" in known:
+        put["updated_at"] = _NOW
+    changed = [f"{name} = {value}" for name, value in put.items() if name != "created_at"]
+    of_table = {
+        "table": table.__tablename__,
+        "same": " AND ".join(f"t.{key} = w.{key}" for key in keys),
+        "change": ", ".join(changed),
+    }
+    others = [key for key in keys if key not in SHOP]
+    return text(
+        _SWAP.format(
+            **of_table,
+            keys=", ".join(keys),
+            differs=" OR ".join(["false", *differs.values()]),
+            differing=", ".join(f"CASE WHEN {it} THEN '{n}' END" for n, it in differs.items()),
+            stays="" if anew else _STAYS.format(**of_table),
+            changed="SELECT 1" if anew else _CHANGE.format(**of_table),
+            new="true" if anew else "s.seller_id IS NULL",
+            columns=", ".join(["seller_id", *others, *put]),
+            put=", ".join([*(f"w.{key}" for key in others), *put.values()]),
+        )
+    )
 
 
 def _plain(value: object) -> Any:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value

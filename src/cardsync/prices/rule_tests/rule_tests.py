@@ -18,8 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.access.undo_rows import UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors, limits
+from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
@@ -37,7 +39,13 @@ from cardsync.prices.rule_tests.schemas import RuleTestVerdict, RuleTestVerdicts
 
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
-_IMAGES: Final = RowImages(RuleTest, *_FIELDS)
+UNDO: Final = UndoRows(
+    RowImages(RuleTest, *_FIELDS),
+    "rule test {id} was changed in the meantime",
+    Lock.STATE,
+    key="id",
+    room=(limits.RULE_TESTS, "rule tests, the most allowed"),
+)
 # Fields of a body that set nothing: a client may send back a response that has them.
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 
@@ -199,21 +207,6 @@ async def verdicts_of(
         return await judge(
             session, caller.seller_id, run, await tests_of(session, caller.seller_id)
         )
-
-
-async def undo_tests(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Restore a test to `was`. Raises ChangedSince unless the test still equals `became`."""
-    id, was, became = (undo[name] for name in ("id", "was", "became"))
-    await sync_state.locked(session, caller.seller_id)
-    if became is None:
-        _need_room(await tests_of(session, caller.seller_id))
-    if await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now) is not None:
-        raise errors.ChangedSince(f"rule test {id} was changed in the meantime")
 
 
 def _read(body: Mapping[str, object]) -> dict[str, Any]:

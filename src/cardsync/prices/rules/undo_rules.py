@@ -1,23 +1,23 @@
 """Undoes a change of rules: restores the rules from before the change, if they have not changed
 since.
 
-Every change is stored as two maps, before and after, from rule ids to the rules' columns; None
-means that the rule does not exist. Buy rules are restored in the same way.
+One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
+there. Buy rules and promotions come back in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.agents.seller_state import state as sync_state
+from cardsync.access.undo_rows import Both, Entry, UndoRows
 from cardsync.platform import errors
-from cardsync.platform.database.row_images import ChangedRow, Image, RowImages
+from cardsync.platform.database.locks import Lock
+from cardsync.platform.database.row_images import Image, RowImages
 from cardsync.platform.limits import RULES
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
@@ -26,7 +26,7 @@ from cardsync.prices.models import PricingRule
 
 KIND: Final = "pricing.rules"
 COLUMNS: Final = ("name", "priority", "enabled", "state", "preset", "query", "settings")
-IMAGES: Final = RowImages(PricingRule, *COLUMNS)
+IMAGES: Final = RowImages(PricingRule, *COLUMNS, anew=True)
 
 
 def rule_json_of(row: PricingRule) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def undo_of(
     after: Iterable[Image],
     kind: str = KIND,
 ) -> dict[str, Any]:
-    """Return the values with which `undo_images` undoes a change of rules. Pure."""
+    """Return the values with which a change of rules is undone. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]
     return {
@@ -54,63 +54,46 @@ def undo_of(
     }
 
 
-async def undo_images(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-    images: RowImages = IMAGES,
+def undo_queried(
+    images: RowImages,
+    room: tuple[int, str],
+    *,
+    what: str = "rule",
+    of_query: str = "rule",
     asked_of: int | None = None,
-) -> None:
-    """Restore the rules of a table to `before`. `asked_of` is the seller whose cards the rules'
-    queries select, if it is another seller. Raise ChangedSince if the rules differ from `after`.
+    **declared: Any,
+) -> UndoRows:
+    """Return the undo of rows that select cards by a query, which must be readable again;
+    `asked_of` is the seller whose cards the queries ask, if another.
     """
-    seller_id, after = caller.seller_id, undo["after"]
-    await sync_state.locked(session, seller_id)
-    table: Any = images.table
-    mine = await session.scalars(select(table).where(table.seller_id == seller_id))
-    rows = {str(row.id): row for row in mine}
-    wanted = {id: rule for id, rule in undo["before"].items() if rule is not None}
-    _need_room(wanted, [row for id, row in rows.items() if id not in after])
-    for id, rule in wanted.items():
-        if id not in rows or rule["query"] != rows[id].query:
-            await need_query(
-                session, seller_id if asked_of is None else asked_of, f"rule {id}", rule["query"]
-            )
-    otherwise = await images.swap(session, seller_id, after, wanted, now)
-    if otherwise is not None:
-        raise changed_since("rule", otherwise, after[str(otherwise.id)])
 
+    async def read(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Both:
+        became, was = undo.stored(entry)
+        seller_id = caller.seller_id if asked_of is None else asked_of
+        for id, row in was.items():
+            if row and row["query"] != (became[id] or {}).get("query"):
+                try:
+                    await need_readable(session, seller_id, row["query"])
+                except errors.InvalidQuery as e:
+                    raise errors.ChangedSince(f"{of_query} {id}: {e}") from e
+        return became, was
 
-def changed_since(what: str, otherwise: ChangedRow, became: Image | None) -> errors.ChangedSince:
-    """Return the error that names a row and how it differs from `became`. Pure."""
-    id, present, columns = otherwise
-    if present is None or became is None:
-        name = (present or became or {})["name"]
-        how = "was deleted in the meantime" if became else "exists again"
-        return errors.ChangedSince(f"{what} {id} “{name}” {how}")
-    if "settings" in columns:
-        stored, meant = present["settings"], became["settings"]
-        fields = [name for name in stored | meant if stored.get(name) != meant.get(name)]
-        columns = [*(name for name in columns if name != "settings"), *fields]
-    return errors.ChangedSince(
-        f"{what} {id} “{present['name']}”: {', '.join(columns)} changed in the meantime"
+    undo = UndoRows(
+        images,
+        f"{what} {{id}} “{{standing[name]}}”: {{columns}} changed in the meantime",
+        Lock.STATE,
+        gone=f"{what} {{id}} “{{became[name]}}” was deleted in the meantime",
+        again=f"{what} {{id}} “{{standing[name]}}” exists again",
+        room=room,
+        read=read,
+        **declared,
     )
+    return undo
 
 
-def _need_room(wanted: Mapping[str, Image], others: Sequence[Any]) -> None:
-    if len(wanted) + len(others) > RULES:
-        raise errors.ChangedSince(f"there are now {RULES} rules, the most allowed")
-    holders = {row.priority: row for row in others}
-    for id, rule in wanted.items():
-        if (holder := holders.get(rule["priority"])) is not None:
-            raise errors.ChangedSince(
-                f"the priority of rule {id}, {rule['priority']}, is now used by rule {holder.id} “{holder.name}”"
-            )
-
-
-async def need_query(session: AsyncSession, seller_id: int, of: str, query: str) -> None:
-    try:
-        await need_readable(session, seller_id, query)
-    except errors.InvalidQuery as e:
-        raise errors.ChangedSince(f"{of}: {e}") from e
+ROOM: Final = (RULES, "rules, the most allowed")
+FREE: Final = (
+    "priority",
+    "the priority of rule {id}, {priority}, is now used by rule {holder.id} “{holder.name}”",
+)
+UNDO: Final = undo_queried(IMAGES, ROOM, free=FREE)

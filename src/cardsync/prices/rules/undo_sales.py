@@ -4,26 +4,26 @@ changed since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.access.undo_rows import Entry, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
-from cardsync.platform import errors
-from cardsync.platform.database.row_images import Image, RowImages
+from cardsync.platform.database.locks import Lock
+from cardsync.platform.database.row_images import SHOP, Image, RowImages
 from cardsync.platform.money import usd
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
-from cardsync.prices.inputs.rule_rows import SALE_COLUMNS, all_rows
+from cardsync.prices.inputs.rule_rows import SALE_COLUMNS
 from cardsync.prices.limits import SALES
 from cardsync.prices.models import PricingSale
-from cardsync.prices.rules.undo_rules import changed_since, need_query
+from cardsync.prices.rules.undo_rules import undo_queried
 from cardsync.prices.runs.sale_runs import set_timer
 from cardsync.sales.lots.profit_by_day import mark_days
 
@@ -33,9 +33,7 @@ IMAGES: Final = RowImages(PricingSale, *(name for name in SALE_COLUMNS if name !
 
 
 def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:
-    """Return the values with which `undo_sale` undoes a change; None means that the sale does not
-    exist. Pure.
-    """
+    """Return the values with which a change is undone; None is a missing sale. Pure."""
     return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
 
 
@@ -47,25 +45,20 @@ async def times_changed(session: AsyncSession, state: SyncState, now: datetime) 
     await set_timer(session, state, now)
 
 
-async def undo_sale(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
+async def _times_changed(
+    session: AsyncSession, caller: Caller, entry: Entry, now: datetime
 ) -> None:
-    """Restore a sale. Raise ChangedSince if the sale changed meanwhile."""
-    id, was, became = (undo[name] for name in ("sale", "was", "became"))
-    state = await sync_state.locked(session, caller.seller_id)
-    rows = {row.id: row for row in await all_rows(session, PricingSale, caller.seller_id)}
-    if was is not None:
-        if id not in rows and len(rows) >= SALES:
-            raise errors.ChangedSince(f"there are now {SALES} promotions, the most allowed")
-        if id not in rows or rows[id].query != was["query"]:
-            await need_query(session, caller.seller_id, f"promotion {id}", was["query"])
-    otherwise = await IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
-    if otherwise is not None:
-        raise changed_since("sale", otherwise, became)
-    await times_changed(session, state, now)
+    await times_changed(session, await sync_state.locked(session, caller.seller_id), now)
+
+
+UNDO_SALE: Final = undo_queried(
+    IMAGES,
+    (SALES, "promotions, the most allowed"),
+    what="sale",
+    of_query="promotion",
+    key="sale",
+    then=_times_changed,
+)
 
 
 def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
@@ -74,22 +67,14 @@ def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
     return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}
 
 
-async def undo_settings(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Restore pricing settings. Raise ChangedSince if they changed meanwhile."""
-    await sync_state.locked(session, caller.seller_id)
-    account = await session.get_one(Account, caller.seller_id, with_for_update=True)
-    became, present = undo["became"], plain_settings(account, undo["became"])
-    changed = [name for name in became if present[name] != became[name]]
-    if changed:
-        raise errors.ChangedSince(f"pricing settings: {', '.join(changed)} changed in the meantime")
-    for name, value in undo["was"].items():
-        amount = name in MONEY_SETTINGS and value is not None
-        setattr(account, name, Decimal(value) if amount else value)
-    await session.flush()
-    if "fee_level" in became:
+async def _fees_changed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+    if "fee_level" in entry["became"]:
         await mark_days(session, caller.seller_id)
+
+
+UNDO_SETTINGS: Final = UndoRows(
+    RowImages(Account, keys=SHOP),
+    "pricing settings: {columns} changed in the meantime",
+    Lock.STATE,
+    then=_fees_changed,
+)

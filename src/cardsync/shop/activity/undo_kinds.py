@@ -1,19 +1,16 @@
 """The kinds of undo: each takes an entry's `undo` and puts things back as they were before the
 entry. A kind raises ChangedSince if something has changed since the entry; the caller is an owner.
-Rows come back by their images (`platform/database/row_images.py`).
+Rows come back by their images (`access/undo_rows.py`), declared beside their thing.
 
 To add a kind, write `undo={"kind": …}` with `access.activity.note`, and one line here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Undo
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_drafts
 from cardsync.buying.rules import buy_rule_sets
@@ -36,18 +33,16 @@ from cardsync.stock.lists import undo_lists as lists
 from cardsync.stock.shelving import cycle_counts, rename_box
 from cardsync.stock.shelving import undo_placing as shelves
 
-Undo = Callable[[AsyncSession, Caller, Mapping[str, object], datetime], Awaitable[None]]
-
 KINDS: Final[Mapping[str, Undo]] = {
-    rules.KIND: rules.undo_images,
-    searches.MADE: searches.undo_search,
-    searches.CHANGED: searches.undo_search,
-    searches.DELETED: searches.undo_search,
+    rules.KIND: rules.UNDO,
+    searches.MADE: searches.UNDO,
+    searches.CHANGED: searches.UNDO,
+    searches.DELETED: searches.UNDO,
     cards.KIND: cards.undo_match,
     pins.PIN: pins.undo_pin,
-    rule_tests.KIND: rule_tests.undo_tests,
-    sales.SALE: sales.undo_sale,
-    sales.SETTINGS: sales.undo_settings,
+    rule_tests.KIND: rule_tests.UNDO,
+    sales.SALE: sales.UNDO_SALE,
+    sales.SETTINGS: sales.UNDO_SETTINGS,
     account.KIND: account.undo_settings,
     pin_many.KIND: pin_many.undo_pins,
     reviews.KIND: reviews.undo_reviews,
@@ -65,8 +60,8 @@ KINDS: Final[Mapping[str, Undo]] = {
     pull_sessions.CANCELLED: reopen_pulls.reopen,
     missing_cards.KIND: missing_cards.unsettle,
     buylist_settings.KIND: buylist_settings.undo_settings,
-    offer_drafts.DELETED: offer_drafts.undelete,
-    buy_rule_sets.KIND: buy_rule_sets.undo_change,
+    offer_drafts.DELETED: offer_drafts.UNDELETE,
+    buy_rule_sets.KIND: buy_rule_sets.UNDO,
     buying_customers.KIND: buying_customers.undo_customer,
     credit_entries.KIND: credit_entries.undo_entry,
     cycle_counts.SETTLED: cycle_counts.undo_count,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Both, Entry, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
@@ -31,7 +32,6 @@ from cardsync.stock.search.parser import parse
 MADE: Final = "search.saved"
 CHANGED: Final = "search.changed"
 DELETED: Final = "search.deleted"
-_IMAGES: Final = RowImages(SavedSearch, "name", "query", unseen=("name_key", "position"))
 
 
 async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSearch]:
@@ -186,30 +186,27 @@ def _place(given: object) -> int:
     return given
 
 
-async def undo_search(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Restore a saved search and its position. Raises ChangedSince if the search has changed since
-    the change to undo.
-    """
-    id, was, became = undo["id"], undo.get("was"), undo.get("became")
-    await locked(session, Lock.SHOP, caller.seller_id)
-    if was is not None:
-        was = {**was, "name_key": name_key(was["name"])}
-        others = [one for one in await saved_searches(session, caller) if one.id != id]
-        if was["name_key"] in {one.name_key for one in others}:
-            raise errors.ChangedSince(f"there is now another search {was['name']!r}")
-        if len(others) >= SAVED_SEARCHES:
-            raise errors.ChangedSince(f"there are now {SAVED_SEARCHES} saved searches")
-    otherwise = await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
-    if otherwise is not None:
-        name = (otherwise.standing or became or {})["name"]
-        how = "changed" if otherwise.standing else "deleted"
-        raise errors.ChangedSince(f"search {name!r} was {how} in the meantime")
-    if was is not None:
+async def _named(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Both:
+    became, was = UNDO.stored(entry)
+    return became, {
+        id: row and {**row, "name_key": name_key(row["name"])} for id, row in was.items()
+    }
+
+
+async def _placed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+    if was := entry.get("was"):
         known = await saved_searches(session, caller)
-        _moved(known, _one_of(known, id), was["position"])
+        _moved(known, _one_of(known, entry["id"]), was["position"])
         await session.flush()
+
+
+UNDO: Final = UndoRows(
+    RowImages(SavedSearch, "name", "query", unseen=("name_key", "position")),
+    "search {standing[name]!r} was changed in the meantime",
+    key="id",
+    gone="search {became[name]!r} was deleted in the meantime",
+    room=(SAVED_SEARCHES, "saved searches"),
+    free=("name_key", "there is now another search {name!r}"),
+    read=_named,
+    then=_placed,
+)

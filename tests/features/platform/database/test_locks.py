@@ -26,8 +26,8 @@ HELD = """
      WHERE locktype = 'advisory' AND pid = pg_backend_pid()
 """
 WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-# The shop's turn is a row.
-KEYED = [lock for lock in Lock if lock is not Lock.SHOP]
+# These are rows.
+KEYED = [lock for lock in Lock if lock not in (Lock.SHOP, Lock.STATE)]
 
 
 @pytest.fixture

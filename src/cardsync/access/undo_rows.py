@@ -1,0 +1,129 @@
+"""Declares how entries of the activity feed are undone by the images of their rows, and undoes
+them: under the lock, the rows are restored if they still equal their images after the entry.
+
+An entry holds `was` and `became`, and the row's key under the name of the declaration. Without that
+name, both are maps of keys to images. An image is a row's columns, the values of the compared
+columns in their order, or the value of the only one; an empty text is no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Images, RowImages
+
+Entry = Mapping[str, Any]
+# An undo: it raises ChangedSince if something has changed since the entry.
+Undo = Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[None]]
+# Images after the entry, and before it.
+Both = tuple[Images, Images]
+
+
+@dataclass(frozen=True)
+class UndoRows:
+    """Sentences are formats of the entry's fields, of `id`, the images `standing` and `became` of
+    the first row that has changed, its `columns`, and how `many` there are. `gone` is the
+    sentence for a row that was deleted, `again` for one that exists again.
+
+    `room` is the largest number of rows and their name; `free` is a column whose values no two rows
+    share, and the sentence about the `holder`. `read` returns the images where they are not the
+    entry's; `then` writes the consequences.
+    """
+
+    rows: RowImages
+    changed: str
+    lock: Lock = Lock.SHOP
+    key: str | None = None
+    gone: str | None = None
+    again: str | None = None
+    room: tuple[int, str] | None = None
+    free: tuple[str, str] | None = None
+    read: Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[Both]] | None = None
+    then: Undo | None = None
+
+    async def __call__(
+        self, session: AsyncSession, caller: Caller, entry: Entry, now: datetime
+    ) -> None:
+        await locked(session, self.lock, caller.seller_id)
+        if self.read is None:
+            became, was = self.stored(entry)
+        else:
+            became, was = await self.read(session, caller, entry, now)
+        await self._need_room(session, caller.seller_id, became, was)
+        other = await self.rows.swap(session, caller.seller_id, became, was, now)
+        if other is not None:
+            raise errors.ChangedSince(self._sentence(entry, other))
+        if self.then is not None:
+            await self.then(session, caller, entry, now)
+
+    def stored(self, entry: Entry) -> Both:
+        """Return the images of an entry. Pure."""
+        became, was = (
+            entry.get(name, entry.get(or_name))
+            for name, or_name in (("became", "after"), ("was", "before"))
+        )
+        if self.key is None and self.rows.keys != SHOP:
+            return became or {}, was or {}
+        id = entry.get(self.key or "")
+        return {id: self._image(became)}, {id: self._image(was)}
+
+    def _image(self, stored: Any) -> Image | None:
+        match stored:
+            case None | "":
+                return None
+            case Mapping():
+                return stored
+            case list():
+                return dict(zip(self.rows.compared, stored, strict=True))
+        return {self.rows.compared[0]: stored}
+
+    async def _need_room(
+        self, session: AsyncSession, seller_id: int, became: Images, was: Images
+    ) -> None:
+        restored = {id: image for id, image in was.items() if image is not None}
+        if not restored or not (self.room or self.free):
+            return
+        table: Any = self.rows.table
+        mine = select(table).where(
+            table.seller_id == seller_id, table.id.not_in([int(id) for id in became])
+        )
+        if hasattr(table, "deleted_at"):
+            mine = mine.where(table.deleted_at.is_(None))
+        others = list(await session.scalars(mine))
+        if self.room is not None and len(restored) + len(others) > self.room[0]:
+            raise errors.ChangedSince("there are now {} {}".format(*self.room))
+        column, sentence = self.free or ("id", "")
+        holders = {getattr(row, column): row for row in others}
+        for id, image in restored.items():
+            if self.free and (holder := holders.get(image[column])) is not None:
+                said = {**image, "id": id, "holder": holder}
+                raise errors.ChangedSince(sentence.format(**said))
+
+    def _sentence(self, entry: Entry, other: ChangedRow) -> str:
+        standing, became, columns, many = other
+        if standing is None:
+            form = self.gone
+        else:
+            form = self.again if became is None else self.changed
+        id = (standing or became or {})[self.rows.keys[-1]]
+        if standing and became:
+            columns = [name for of in columns for name in _differing(of, standing, became)]
+        values = {"standing": standing, "became": became, "columns": ", ".join(columns)}
+        return (form or self.changed).format(**{**entry, **values, "id": id, "many": many})
+
+
+def _differing(column: str, standing: Image, became: Image) -> list[str]:
+    """Return the differing fields of a column that is a map, or the column. Pure."""
+    stored, meant = standing[column], became[column]
+    if not isinstance(stored, Mapping) or not isinstance(meant, Mapping):
+        return [column]
+    return [name for name in {**stored, **meant} if stored.get(name) != meant.get(name)]
