@@ -1,8 +1,8 @@
 """Undoes a change of rules: restores the rules from before the change, if they have not changed
 since.
 
-One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
-there. Buy rules and promotions come back in the same way.
+Every change is stored as two maps, before and after, from rule ids to the rules' columns; None
+means that the rule does not exist. Buy rules and promotions are restored in the same way.
 """
 
 from __future__ import annotations
