@@ -28,7 +28,7 @@ _NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
 _TOPIC = "approval"
 
 
-# The longest time until a delivery is tried again, in seconds.
+# The longest pause before a delivery is tried again, in seconds.
 _MOST_REST = 900.0
 
 
@@ -72,7 +72,9 @@ class ApprovedUpload:
     _backoff: Backoff = field(default_factory=Backoff)
 
     def honour(self, approved: bool) -> None:
-        """Deliver, or finish, an approved upload; without an approval, end the unfinished one."""
+        """Deliver an approved upload, or continue an unfinished one; without an approval, end the
+        unfinished one.
+        """
         if not approved:
             self._backoff.end()
             self._end_without_flag()
@@ -105,7 +107,7 @@ class ApprovedUpload:
             return
         except (OSError, NotFound, StepFailed) as trouble:
             # A file or an element of a page is missing, or the disk is full: the delivery is tried
-            # again, with a folder at the next heartbeat.
+            # again, by the folder adapter at the next heartbeat.
             again = ""
             if self.market.publishes:
                 rest = self._backoff.begin(begun.file, self.interval)
@@ -118,7 +120,7 @@ class ApprovedUpload:
         self._clear(begun)
 
     def _begun(self) -> Approved | None:
-        """Return the upload that was begun, or else a new one of the newest price file."""
+        """Return the upload that has begun, or a new one of the newest price file."""
         newest = newest_export(self.exports)
         return self.store.memory.approved or (Approved(newest.name) if newest else None)
 
@@ -156,8 +158,8 @@ class ApprovedUpload:
         self.say("approved_upload", text, file=begun.file, path=str(target))
 
     def _is_there(self, prices: Path) -> bool:
-        """Return whether a sync has published the file already: stock that it adds would otherwise
-        be added twice.
+        """Return whether a sync has published the file already: a second publication would add the
+        file's new stock twice.
         """
         return self.store.memory.has_placed(_sha256(prices))
 
@@ -167,8 +169,8 @@ class ApprovedUpload:
         except KeyRefused:
             raise
         except Refused as refused:
-            # The journal marks the upload as placed, so it is not repeated however long the flag
-            # stays.
+            # The journal marks the upload as placed, so it is not repeated while the flag remains
+            # set.
             text = (
                 f"{begun.file} is uploaded, but the server does not let its approval be cleared:"
                 f" {refused}"
@@ -179,8 +181,8 @@ class ApprovedUpload:
         self.say.ended(_TOPIC)
 
     def _end_without_flag(self) -> None:
-        """End an upload whose flag is cleared: this agent cleared it before a kill, another
-        installation did, or the seller took it back.
+        """End an upload whose flag is cleared: this agent cleared the flag before it was killed,
+        another installation cleared it, or the seller took the approval back.
         """
         begun = self.store.memory.approved
         if begun is None:

@@ -1,8 +1,8 @@
 """Passes an assistant's messages on to the server: one JSON-RPC message per line on standard input,
 the server's answers on standard output, with the agent's key.
 
-An error on the way becomes the answer to its message, and one sentence on standard error. It ends
-with standard input.
+An error becomes the answer to its message, and one sentence on standard error. The command ends
+when standard input ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import httpx
 
 from cardsync_agent import __version__
 
-# An assistant's program may take this long, plus a little.
+# The server ends an assistant's program a little earlier than this.
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 AT_ONCE = 8
 LONGEST_LINE = 2_000_000
@@ -28,7 +28,7 @@ Message = dict[str, Any]
 
 
 class Proxy:
-    """The proxy of one assistant. `pass_on` answers each line, several at a time."""
+    """The proxy of one assistant. It passes on several lines at the same time."""
 
     def __init__(self, server: str, key: str, output: TextIO, trouble: TextIO) -> None:
         self._output, self._trouble = output, trouble
@@ -52,7 +52,7 @@ class Proxy:
                 if message is None:
                     continue
                 if message.get("method") == "initialize":
-                    # Later messages need the version that this one negotiates.
+                    # Later messages need the version that `initialize` negotiates.
                     self._pass_on(message, line)
                 else:
                     threads.submit(self._pass_on, message, line)

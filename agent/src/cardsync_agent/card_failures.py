@@ -1,8 +1,8 @@
-"""Counts the cards that the marketplace refused, and pauses those that it refused three times,
-until the seller resumes them.
+"""Counts how often the marketplace refused each card, and pauses a card that was refused three
+times, until the seller resumes it.
 
-The record is a small file beside the journal with its own lock, because the seller's report runs
-beside the agent. The count of a card that the marketplace accepts again is reset.
+The record is a small file beside the journal with its own lock, because the command that reports
+refusals runs beside the agent. The count of a card is reset when the marketplace accepts it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A file name that the console cannot show must not stop the output.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    # A shop's own process shares the output with those of the other shops.
+    # The processes of several shops share one output, so each process adds its shop's name.
     shop = arguments.shop if getattr(arguments, "child", False) else ""
     say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet, shop=shop)
     whose = f"[{shop}] " if shop else ""
@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _make_streams() -> None:
-    """Redirect missing output streams to nowhere: a program without a console, as Windows' task
-    scheduler starts it, has none, and the shop's log has the output.
+    """Redirect missing output streams to nowhere: a program without a console, such as one started
+    by Windows' task scheduler, has no streams. The shop's log has the output.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -106,7 +106,9 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _mcp(arguments: argparse.Namespace, _: Reporter) -> int:
-    """Standard output carries only messages; all other output is on standard error."""
+    """Run an assistant's proxy. Standard output carries only messages; all other output is on
+    standard error.
+    """
     proxy = Proxy(*server_and_key(arguments), sys.stdout, sys.stderr)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")

@@ -100,8 +100,8 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class PersonsTurn:
-    """The agent waits for its person, for this reason. `page_host` is the host of the page that
-    needs the person; nothing more of the address leaves the computer.
+    """The reason for which the agent waits for its person. `page_host` is the host of the page that
+    needs the person; the rest of the address never leaves the computer.
     """
 
     kind: TurnKind
@@ -144,9 +144,9 @@ class PriceUpdates:
     etag: str | None
     # `rollback`, `quick_add` or `price_updates`; None from a server that does not send it.
     kind: str | None = None
-    # In a file of new listings: the server's entry for each row.
+    # The server's entry for each row of a file of new listings.
     entries: tuple[int, ...] = ()
-    # In a file of new listings: its number. The same number means the same file again.
+    # The number of a file of new listings; the same number means the same file again.
     number: int | None = None
 
 
@@ -190,7 +190,7 @@ class Client:
         self._http = httpx.Client(timeout=TIMEOUT, transport=transport)
 
     def trace(self, cycle_id: str | None) -> None:
-        """Send the calls of a cycle, a UUID, as one trace. None ends it."""
+        """Send the calls of a cycle, a UUID, as one trace. None ends the trace."""
         one = (cycle_id or "").replace("-", "")
         is_id = re.fullmatch("[0-9a-f]{32}", one) is not None
         self._trace = {"traceparent": f"00-{one}-{one[16:]}-01"} if is_id else {}
@@ -204,8 +204,9 @@ class Client:
         platform: str,
         turn: PersonsTurn | msgspec.UnsetType | None = msgspec.UNSET,
     ) -> Heartbeat:
-        """`turn` is why the agent waits for its person, None if it does not wait. An agent without
-        a browser omits it, and so does not change what another agent of the account has reported.
+        """Report that the agent is running. `turn` is the reason for which it waits for its person,
+        None if it does not wait. An agent without a browser omits `turn`, so that it does not
+        change the report of another agent of the account.
         """
         report = {"version": version, "platform": platform} | _turn_fields(turn)
         body = self._json("POST", "heartbeat", json=report)
@@ -263,8 +264,8 @@ class Client:
         return Ticket(body["key"], body["upload_url"])
 
     def is_elsewhere(self, upload_url: str) -> bool:
-        """Return whether the upload is sent to another machine than the server, which may be
-        unreachable when the server is not.
+        """Return whether the upload is sent to another host than the server: that host may be
+        unreachable although the server is not.
         """
         url = self._base.join(upload_url)
         return (url.host, url.port) != (self._base.host, self._base.port)
@@ -272,7 +273,7 @@ class Client:
     def put_object(self, upload_url: str, content: bytes, between: Callable[[], None]) -> None:
         """Send the object. `between` is called between the parts of a long upload."""
         url = self._base.join(upload_url)
-        # httpx would call it a transport error, and the agent would retry forever.
+        # httpx reports such an address as a transport error, and the agent would retry forever.
         if url.scheme not in ("http", "https"):
             raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
         # The length is given, because S3 does not accept a chunked upload.
@@ -371,7 +372,7 @@ class Client:
         self._json("PATCH", f"tasks/{task_id}", json=outcome)
 
     def heal(self, lost: Lost, screenshot: bytes | None = None) -> Repair | Gone:
-        """Ask for a selector in place of one that finds its element no more."""
+        """Request a selector in place of one that no longer finds its element."""
         picture = (
             {} if screenshot is None else {"screenshot": base64.b64encode(screenshot).decode()}
         )
@@ -398,7 +399,8 @@ class Client:
         try:
             body = self._json("GET", f"workflow/packs/{quote(marketplace, safe='')}", params=query)
         except Refused as refused:
-            # No pack was ever published for this marketplace, or the server is an older version.
+            # No pack was ever published for this marketplace, or the server is too old to have
+            # packs.
             if refused.status != 404:
                 raise
             return PackOffer()
@@ -512,7 +514,7 @@ def _turn_fields(turn: PersonsTurn | msgspec.UnsetType | None) -> dict[str, str 
     if turn is msgspec.UNSET:
         return {}
     host = turn.page_host if turn else None
-    # The server refuses a heartbeat with any other host, and a heartbeat must not fail for that.
+    # The server refuses a heartbeat with an invalid host, so such a host is omitted.
     shown = host if host and _HOST.fullmatch(host) else None
     return {"your_turn": turn.kind if turn else None, "your_turn_host": shown}
 
@@ -570,7 +572,7 @@ def _whole(value: object) -> int | None:
 
 
 def _place(url: httpx.URL) -> str:
-    """Return host and port, which are the usual mistake in an address."""
+    """Return host and port, the parts of an address that are usually wrong."""
     return url.netloc.decode("ascii", "replace")
 
 

@@ -1,6 +1,6 @@
 """Reads the clock and sleeps, as no other module of the agent may.
 
-It returns moments in UTC, and their texts.
+All moments are in UTC.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def monotonic() -> float:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment on both clocks, because neither gives an age alone: `monotonic` may stop
-    while the computer sleeps, and `now` may be set back.
+    """A moment on both clocks, because no clock alone gives an age: `monotonic` may stop while the
+    computer sleeps, and `now` may be set back.
     """
 
     wall: datetime

@@ -1,8 +1,8 @@
 """Reads a CSV file, damaged or not, as records with their physical line numbers: each record's
 cells, or its problem. Pure.
 
-A quote that never closes spoils only its own line. The description of a problem never quotes the
-line: any column of a damaged one may hold a name or a street.
+A quote that is never closed damages only its own line. A problem's text never quotes the line,
+because any column of a damaged line may contain a name or a street.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Damaged(Exception):
-    """The file as a whole cannot be read; the message is printed after its name."""
+    """The file as a whole cannot be read; the message is printed after the file's name."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Record:
-    """`cells` are by column name, stripped; a column beyond the end of the row is blank. `decimal`
-    is the decimal sign of its file.
+    """`cells` maps column names to stripped texts; a column beyond the end of the row is blank.
+    `decimal` is the decimal sign of the file.
     """
 
     line: int
@@ -57,8 +57,9 @@ class Lines(list[str]):
 
 
 def lines_of(content: bytes, is_header: IsHeader | None = None) -> Lines:
-    """Return physical lines of gzip or plain bytes. Only a file that a person may have saved again
-    has an `is_header`, by which its header is found. Raises Damaged.
+    """Return physical lines of gzip or plain bytes. `is_header` finds the header of a file that a
+    person may have saved again; without it, the file has the marketplace's own format. Raises
+    Damaged.
     """
     try:
         plain, encoding = table_text.lines_of(inflated(content))
@@ -82,8 +83,8 @@ def _form(lines: Sequence[str]) -> Form:
 def records(
     lines: Sequence[str], fewest: int | None = None, *, strict: bool = False
 ) -> Iterator[Record | Problem]:
-    """Yield every line after the header that is not blank. Rows have the header's columns, or at
-    least `fewest` of them; if `strict`, they also have no quote in a wrong place.
+    """Yield each line after the header that is not blank, as a record or a problem. A record has
+    all columns of the header, or at least `fewest`; if `strict`, a misplaced quote is a problem.
     """
     header, form = header_of(lines), _form(lines)
     for line, cells, fault in read_rows(lines, form, len(header), fewest, strict=strict):

@@ -16,8 +16,8 @@ Listener = Callable[[str, str, bool, Mapping[str, object]], None]
 
 
 class Reporter:
-    """An object that is called like a function: `say("export_saved", "12 prices in ...", path=...,
-    rows=12)`.
+    """Prints events. It is called like a function: `say("export_saved", "12 prices in ...",
+    path=..., rows=12)`.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Reporter:
 
     @contextmanager
     def heard_by(self, *listeners: Listener) -> Iterator[None]:
-        """Pass every event on to these listeners, too, printed or not."""
+        """Also pass every event to these listeners, printed or not."""
         before, self._listeners = self._listeners, (*self._listeners, *listeners)
         try:
             yield
@@ -67,8 +67,8 @@ class Reporter:
             self(event, text, problem=problem, detail=False, **fields)
 
     def ended(self, topic: str) -> None:
-        """End the topic's state, so that the next one is printed even if it is the same. Nothing is
-        printed, but the listeners get the event `<topic>_ended`.
+        """End the topic's state, so that the next state is printed even if it is the same. Nothing
+        is printed, but the listeners get the event `<topic>_ended`.
         """
         if self._standing.pop(topic, None) is not None:
             for listener in self._listeners:
@@ -84,6 +84,6 @@ class Reporter:
         try:
             self._out.write(line + "\n")
             self._out.flush()
-        # The reader of our output has ended: the work continues without it.
+        # The program that reads the output has ended: the work continues without output.
         except (OSError, ValueError):
             self._quiet = True

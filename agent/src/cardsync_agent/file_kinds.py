@@ -1,7 +1,7 @@
 """Recognizes the marketplace's files that people confuse, by their columns, and names the right
 place for each. Pure.
 
-The server uses this module by a symbolic link, so that both give the same message.
+The server uses this module by a symbolic link, so that it gives the same messages as the sync app.
 """
 
 from __future__ import annotations

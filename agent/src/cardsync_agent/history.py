@@ -45,7 +45,7 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
         if not wanted and not any(
             _sent(kind, file, since) in job.cycle.delivered for file in files
         ):
-            # A file of the browser is deleted by now, and its name means nothing.
+            # The browser's downloads are already deleted, so the file's name is omitted.
             newest = "" if job.market.publishes else f" ({files[-1].path.name} was uploaded before)"
             raise StepSkipped(f"{job.market.place} has no new {kind.name}{newest}")
         for file in wanted:
@@ -56,8 +56,9 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
 
 def fetch_sales_report(job: Job) -> None:
-    """Send at most two months per cycle, oldest first, of those that the server lacks and the files
-    cover. The server finds the missing months in the orders; this cycle's orders are stored by now.
+    """Send the sales reports of at most two months per cycle, oldest first: months that the server
+    lacks and the files cover. The server finds missing months by the orders, including those that
+    this cycle has sent.
     """
     summary = Summary()
     missing = cache(lambda: job.call("asking which months are missing", job.client.sales_gaps))
@@ -70,7 +71,8 @@ def fetch_sales_report(job: Job) -> None:
         _tell(job, SALES, file, found.problems)
         summary.months |= found.months
     gaps = missing()
-    # The months are chosen once, so that a kill -9 does not add to the two.
+    # The months are journaled, so that a cycle that continues after a kill -9 does not send more
+    # than two.
     if job.cycle.months is None:
         job.cycle.months = months_to_send(gaps, summary.months)
         job.store.save()
@@ -93,7 +95,8 @@ def fetch_sales_report(job: Job) -> None:
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:
     """Return the report of a finished upload of rows.
 
-    The server finishes it even after the seller cancels the sync, but a cancel ends the waiting.
+    The server finishes an upload even after the seller cancels the sync, but a cancellation ends
+    the wait.
     """
     ask = partial(job.client.upload, upload_id)
     return worked_off(job, "asking how the rows fare", ask, lambda _: job.check_wanted())
@@ -121,8 +124,8 @@ def _files(
 
 
 def _since(job: Job) -> date:
-    # The window counts from the cycle's start: a part that was sent yesterday and its rest that is
-    # sent today must be cut from the same rows.
+    # The window is relative to the cycle's start: a cycle that continues on the next day must
+    # divide the same rows into the same parts.
     started = clock.read_rfc3339(job.cycle.started_at).date()
     return window_start(first_sync=job.cycle.first_sync, today=started)
 

@@ -39,7 +39,7 @@ class PriceFile:
     rows: list[dict[str, Any]]
     # New listings have no marketplace ID yet.
     without_id: int = 0
-    # In a file of listings: the server's entry for each line; the header is line 1.
+    # The server's entry for each line of a file of new listings; the header is line 1.
     entries: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -96,8 +96,8 @@ def _as_served(path: Path) -> bytes | None:
 
 @dataclass(frozen=True)
 class Refused:
-    """The reasons of the cards that the marketplace refused: by its own IDs, and for new listings
-    by the server's entries.
+    """The reasons of the cards that the marketplace refused: `cards` by the marketplace's IDs, and
+    `entries`, for new listings, by the server's entries.
     """
 
     cards: dict[int, str] = field(default_factory=dict)

@@ -1,12 +1,11 @@
-"""Finds the files to upload in DIR/inbox: a private copy of the newest pricing export and its
-facts, or the contents of order files of a kind. If there is none it raises NoExport with the
-reason.
+"""Finds the files to upload in DIR/inbox: a private copy of the newest pricing export, or the
+contents of order files of a kind. If there is no such file, NoExport has the reason.
 
 A file is usable if its name ends as a table's does (TABLES), it is complete (unchanged for 2 s),
-and it has the marketplace's header; the rest of its name means nothing. The copy of a pricing
-export is uploaded, so that a file that is replaced in the meantime cannot change the upload of a
-resumed cycle. Order files are not copied: they may contain streets, and their rows may be sent
-twice.
+and it has the marketplace's header; the rest of its name is ignored. The copy of a pricing export
+is uploaded, so that a file that is replaced in the meantime cannot change the upload of a resumed
+cycle. Order files are not copied, because they may contain streets, and because sending their rows
+twice does no harm.
 """
 
 from __future__ import annotations
@@ -188,7 +187,7 @@ def _settled(
 ) -> tuple[list[_Look], list[Path]]:
     """Return the complete files, newest first, and the incomplete ones.
 
-    It waits briefly for the newest file, because that is the one to use.
+    Wait briefly until the newest file is complete, because it is the file to use.
     """
     before = _looks(inbox)
     now = clock.now()

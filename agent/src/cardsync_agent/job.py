@@ -1,5 +1,5 @@
-"""Gives every step of a cycle its Job, with which it reports a failure or that it had nothing to
-do, makes calls that survive outages, and checks whether the server still wants the cycle.
+"""Defines the Job that each step of a cycle gets. It makes calls that survive outages, and checks
+whether the server still wants the cycle.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class Job:
     ask: Callable[[], Decision]
     patience: float | None
     heard: clock.Mark  # when the server last named us the lock's holder
-    # Nothing is changed at the marketplace, whatever the mode, and what came down comes again.
+    # Whether the marketplace stays unchanged, whatever the mode, and the prices are downloaded
+    # again in the next cycle.
     review: bool = False
-    # A step that succeeds may leave a sentence for its record.
+    # A sentence that a successful step adds to its record.
     note: str | None = None
 
     def call(
@@ -66,7 +67,7 @@ class Job:
 
     def check_wanted(self) -> None:
         """Raise CycleOver if the server no longer waits for this cycle; called before each further
-        piece of work. A task's claim expires by itself, so nothing is asked.
+        piece of work. A task is not checked, because its claim expires by itself.
         """
         if self.cycle.task is not None:
             return
@@ -77,8 +78,8 @@ class Job:
             self.call(what, self._check_not_cancelled)
 
     def _check_not_cancelled(self) -> None:
-        """Raise if the cycle was cancelled; the lock is cleared once the server has priced the
-        upload, whose record names the cycle.
+        """Raise if the cycle was cancelled. The lock is no evidence, because the server clears it
+        after it has priced the upload; the upload's record has the cycle's state.
         """
         upload_id = self.cycle.upload_id
         if upload_id and self.client.upload(upload_id).get("cycle_cancelled") is True:
@@ -96,7 +97,7 @@ class Job:
         self._poll_wanted()
 
     def _poll_wanted(self) -> None:
-        # The mark is set before the answer is read: the computer may sleep in between.
+        # The mark is set before the call, because the computer may sleep during it.
         asked = clock.mark()
         decision = self.ask()
         if decision.action != "sync" or decision.plan_error:

@@ -22,8 +22,9 @@ State = Literal["proposed", "confirmed", "used", "failed", "wrong"]
 class KeptRepair(msgspec.Struct, kw_only=True):
     """`lost` describes the element as the pack has it, `found` is the selector that replaces it.
 
-    proposed: waits for a person; confirmed: a person approved it; used: a reading step's
-    post-condition held with it; failed: it did not; wrong: a person rejected it.
+    A proposed repair waits for a person. A person has approved a confirmed repair and rejected a
+    wrong one. The post-condition of a reading step was satisfied with a used repair, and not with a
+    failed one.
     """
 
     number: int
@@ -36,7 +37,7 @@ class KeptRepair(msgspec.Struct, kw_only=True):
     page_url: str = ""
     state: State = "proposed"
     correction_id: int = 0
-    # Whether the server got the report that it worked.
+    # Whether the server has received the report that the repair worked.
     confirmed: bool = False
     # A person's answer that was not sent to the server yet.
     unsent: bool = False
@@ -48,7 +49,9 @@ class KeptRepair(msgspec.Struct, kw_only=True):
 
 
 class KeptRepairs:
-    """Each call reads the file, since `cardsync-agent repairs` writes it beside a running agent."""
+    """The stored repairs. Each call reads the file, because `cardsync-agent repairs` writes it
+    beside a running agent.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -60,8 +63,8 @@ class KeptRepairs:
             return []
 
     def usable(self, workflow: str, step: str, lost: str, *, changes: bool) -> list[KeptRepair]:
-        """Return the repairs that may be tried without asking; for a step that changes something,
-        only confirmed ones.
+        """Return the repairs that may be tried without asking the person; for a step that changes
+        something, only confirmed repairs.
         """
         states = ("confirmed",) if changes else ("confirmed", "used")
         return [one for one in self._of(workflow, step, lost) if one.state in states]
@@ -71,8 +74,8 @@ class KeptRepairs:
         return [one.found for one in self._of(workflow, step, lost) if one.state == "wrong"]
 
     def note(self, repair: KeptRepair) -> KeptRepair:
-        """Store a repair, or its new state. A wrong one stays wrong. A confirmed one waits for the
-        person again if it now shows something else.
+        """Store a repair, or its new state. A wrong repair stays wrong. A confirmed repair waits
+        for the person again if its element now shows something else.
         """
         with self._changing() as kept:
             for one in kept:

@@ -112,8 +112,8 @@ class Resting(Exception):
 
 @dataclass(frozen=True)
 class Watch:
-    """The environment of the loop. `polled` and `resting` are called when the server has answered
-    and with the time that the loop sleeps; `rest` returns whether the shop rests. In `review`
+    """The environment of the loop. `polled` is called when the server has answered, and `resting`
+    with the seconds that the loop sleeps; `rest` returns whether the shop rests. In `review`
     nothing is changed at the marketplace, whatever the account's mode.
     """
 
@@ -239,7 +239,8 @@ class Agent:
         there is only one journal of imports.
         """
         if not (self._market.publishes and self._store.memory.cycle is not None):
-            # Replace the last cycle's function, which would judge that cycle.
+            # Replace the last cycle's function, which would check whether that cycle is still
+            # wanted.
             self._market.keep_alive(now_and_then(self._pace, self._stop, self._beat))
             self._approved.honour(heartbeat.upload_approved)
 
@@ -267,7 +268,7 @@ class Agent:
         heartbeat = self._client.heartbeat(__version__, PLATFORM, self._turn_of_person())
         self._watch.polled()
         if self._watch.review:
-            # An approval and tasks wait until the agent's first run.
+            # An approved upload and tasks wait for the agent's first run after the review.
             heartbeat = replace(
                 heartbeat, sync_mode="read_only", upload_approved=False, has_pending_tasks=False
             )
@@ -348,7 +349,7 @@ class Agent:
         try:
             return self._call("claiming a task", lambda: self._client.claim_task(TASK_KINDS))
         except Refused as refused:
-            if refused.status != 404:  # an older server announces tasks and hands none out
+            if refused.status != 404:  # an older server announces tasks but gives out none
                 raise
             return None
 
@@ -383,8 +384,8 @@ class Agent:
         if decision.kind == cycle.kind:
             cycle.reason, cycle.first_sync = decision.reason, decision.first_sync
             return cycle
-        # The lock is now for another kind of cycle: the agent runs that, under the cycle ID that
-        # the server may have already.
+        # The lock is now for another kind of cycle. The agent runs this kind under the same cycle
+        # ID, which the server may already have.
         anew = begin(decision, heartbeat.sync_mode, clock.now())
         anew.sync_cycle_id = cycle.sync_cycle_id
         self._store.memory.cycle = anew

@@ -75,9 +75,10 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
 
 
 def send_pictures(job: Job, record: StepRecord) -> None:
-    """Send the pictures that a step made and, for a failed one, a picture of the marketplace now.
+    """Send the pictures that a step made and, for a failed step, a picture of the marketplace's
+    current page.
 
-    The cycle's report does not depend on them.
+    The cycle's report does not depend on the pictures.
     """
     failed = record.status == "failed" and record.error != CANCELLED
     try:

@@ -77,15 +77,15 @@ FEEDBACK = Kind(
     "feedback export", "feedback rows", "order_feedbacks", _needs("order_number", "rating")
 )
 SALES = Kind("sales summary", "months", "sales_report", _needs("date_from", "net_sales"), most=50)
-# Recognition follows this order: the narrower header comes first.
+# Recognition follows this order, because a file may have the columns of several kinds.
 KINDS = (SALES, FEEDBACK, REFUNDS, SHIPPING, ORDER_LIST, PULL_SHEET)
 DEPENDENTS = (PULL_SHEET, SHIPPING, REFUNDS, FEEDBACK)
 
 
 @dataclass
 class Parsed:
-    """`taken` lines became rows, `older` ones are before the window. `problems` list lost lines and
-    omitted cells.
+    """`taken` counts lines that became rows, `older` lines before the window, `lost` unreadable
+    lines. `problems` lists lost lines and omitted cells.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Parsed:
 
 
 def kind_of(header: Iterable[str]) -> Kind | None:
-    """Return the kind with this header. None for others, including the pricing export."""
+    """Return the kind with this header; None for any other header, including a pricing export's."""
     names = set(map(column, header))
     if column("TCGplayer Id") in names:
         return None
@@ -132,7 +132,8 @@ def parse(kind: Kind, content: bytes, since: date) -> Parsed:
 
 
 def _records(lines: Lines, kind: Kind, parsed: Parsed) -> Iterator[Record]:
-    # In a file with streets, a doubtful line is not worth its risk.
+    # A doubtful line of a file with streets is omitted, because a shifted column might send a
+    # street.
     for record in records(lines, len(header_of(lines)) - kind.optional, strict=kind is SHIPPING):
         if isinstance(record, Problem):
             parsed.problems.append(record)
@@ -164,7 +165,7 @@ _AMOUNTS = ("product_amt", "shipping_amt", "total_amt")
 
 
 def _order(record: Record, say: Say) -> Row | None:
-    # An order with this status would replace the correct one.
+    # The columns have shifted: a row with this status would replace the correct order.
     if read_date(record.get("status")) is not None:
         say("Status is a date; the columns have shifted")
         return None
@@ -220,7 +221,7 @@ def _shipping(record: Record, say: Say) -> Row | None:
     shifted = [name for name in _NUMERIC if _unreadable(record, column(name), read_amount)]
     if _unreadable(record, "orderdate", read_date):
         shifted.append("Order Date")
-    # The text may be the rest of a name, after a line break in it.
+    # The cell may contain the rest of a name that has a line break.
     if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):
         shifted.append("Order #")
     if shifted:  # the City cell might hold a street: nothing of the row is sent
@@ -241,8 +242,8 @@ def _shipping(record: Record, say: Say) -> Row | None:
 
 
 def _nothing_speaks_for(record: Record) -> bool:
-    """Return whether no cell proves that the columns have not shifted. A file that has only
-    columns that are sent anyway has nothing to hide, and needs no proof.
+    """Return whether the row lacks evidence that its columns are in place. A file in which all
+    columns are sent needs no evidence.
     """
     return not record.cells.keys() <= _NOTHING_ELSE and not any(map(record.get, _WITNESSES))
 
@@ -286,8 +287,9 @@ def _pull_sheet(lines: Lines) -> Parsed:
 
 
 def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, int]]:
-    """Yield pairs of an order and a quantity. `ORDER:6 | ORDER:2` has precedence over Quantity; the
-    older form has only a quantity, and names the order if there is but one.
+    """Yield the orders of a line with their quantities. The column Order Quantity (`ORDER:6 |
+    ORDER:2`) has precedence over Quantity; older sheets have only Quantity, and `only` is the order
+    if the sheet has exactly one.
     """
     given = record.get("orderquantity")
     if not given:
@@ -317,8 +319,8 @@ def _item(record: Record, say: Say) -> Row:
 
 
 def _by_order(rows: Iterable[Row]) -> list[Row]:
-    """Group an order's rows: those without a SKU replace earlier ones, so they must not be divided
-    over two uploads.
+    """Group the rows by order: rows without a SKU replace the order's earlier rows without one, so
+    an order must not be divided over two uploads.
     """
     grouped: dict[str, list[Row]] = {}
     for row in rows:

@@ -30,14 +30,14 @@ class Pace:
     retry_first: float = 1.0
     retry_most: float = 300.0
     refused: float = 300.0  # between tries while the key is not accepted
-    poll_first: float = 0.2  # between the first questions about an upload's progress
+    poll_first: float = 0.2  # between the first requests for an upload's progress
     poll_most: float = 5.0
     contact: float = 60.0  # --once: how long the first answer may take
-    patience: float = 600.0  # --once: how long the network may be away within a cycle
-    # An object store on another machine may be away so long before the server gets the bytes.
+    patience: float = 600.0  # --once: how long the network may be down within a cycle
+    # After an object store is unavailable for this long, the bytes are sent to the server.
     elsewhere: float = 120.0
     cycle_expires: float = 86_400.0
-    lock_lives: float = 240.0  # the server lets go of a lock after 300 s without a sign of life
+    lock_lives: float = 240.0  # the server drops a lock after 300 s without a request
     update_slice: float = 30.0  # how long an update is fetched before the next heartbeat
     update_again: float = 3600.0  # until a refused update is tried again
 
@@ -79,8 +79,8 @@ class Stop:
             raise Stopped
 
     def sleep(self, seconds: float) -> None:
-        # It sleeps in slices and does not use threading.Event, whose lock might be held when the
-        # handler needs it.
+        # Sleep in slices instead of waiting for a threading.Event: the signal handler might need
+        # the event's lock while this method has it.
         ends = clock.monotonic() + seconds
         self.check()
         while (left := ends - clock.monotonic()) > 0:

@@ -22,8 +22,8 @@ GZIP_FROM_BYTES = 4_096
 def parts(
     rows: Sequence[Row], most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES
 ) -> Iterator[bytes]:
-    """Divide rows into bodies. Adjacent rows of one order stay in one part, unless they fill more
-    than one.
+    """Divide rows into bodies. Adjacent rows of one order stay in one part, unless the order fills
+    more than one part.
     """
     part: list[bytes] = []
     size = 0

@@ -70,7 +70,7 @@ def _fetch_prices(job: Job) -> bytes | None:
     if updates.number is not None and updates.number == memory.listings:
         raise StepSkipped("these listings were placed before, and wait for the marketplace")
     if cycle.task is not None and kind == "price_updates" and memory.has_placed(sha256):
-        # A sync has delivered the same prices, or an earlier try of the task.
+        # A sync or an earlier attempt of the task has delivered the same prices.
         raise StepSkipped("the same prices were placed before, and wait for the marketplace")
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())
@@ -126,7 +126,7 @@ def import_prices(job: Job) -> None:
 
     def note_staged() -> None:
         if job.market.publishes and not asked_for:
-            # Much time may have passed: a person signs in, and each batch takes its own.
+            # The mode is checked again, because a sign-in and earlier batches may have taken long.
             _need_full_mode(job)
         cycle.outbox_staged = True
         memory.listings = cycle.export_number or memory.listings
@@ -174,8 +174,8 @@ def _report_published(job: Job, prices: Path) -> None:
 def report_published(
     client: Client, home: Path, prices: Path, paused: frozenset[int], left: frozenset[int]
 ) -> str:
-    """Report that the marketplace has the prices of a file, except paused cards and those that it
-    does not list; the server counts a repeated report once. Return the line for people.
+    """Report that the marketplace has the prices of a file, except paused cards and cards that the
+    marketplace does not list; the server counts a repeated report once. Return the line for people.
     """
     file = read_prices(prices)
     rows = [row for row in file.rows if row["marketplace_id"] not in paused | left]
@@ -221,7 +221,7 @@ def report_unfinished(
 
 
 def _need_full_mode(job: Job) -> None:
-    """Check the mode. Raises StepSkipped."""
+    """Raise StepSkipped unless the account is in full mode."""
     if job.call("heartbeat", job.beat).sync_mode != "full":
         job.cycle.mode_refused = "the account is in read_only mode now"
         raise StepSkipped(job.cycle.mode_refused)

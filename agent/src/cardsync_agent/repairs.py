@@ -1,10 +1,10 @@
 """Repairs selectors for adapters that work on a marketplace's pages: a step whose selector finds
-nothing requests another one from the server, tries it once, and reports the result. The agent
-passes them to its adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with
-NotFound's sentence. A step with a post-condition calls `ask`, and reports after the condition was
-checked.
+nothing requests another selector from the server, tries it once, and reports the result. The agent
+passes the repairs to its adapter (`Marketplace.use_repairs`); a step whose element stays lost fails
+with NotFound's sentence. A step with a post-condition calls `ask`, and reports after the condition
+was checked.
 
-The result of a try is stored first and then sent, so that a kill -9 or an outage loses none.
+Each result is stored first and then sent, so that a kill -9 or an outage loses no result.
 `send_waiting` sends the unsent results. The server counts a repeated confirmation once.
 """
 

@@ -22,7 +22,7 @@ def verdict(cycle: Cycle) -> str:
     )
     if cycle.failure is not None:
         return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
-    # A success without steps would mean that the whole history was fetched.
+    # The server would understand a success without steps as a fetched history.
     if not cycle.steps:
         return "failed"
     if (cycle.unable or cycle.lacking) and not any(
@@ -101,7 +101,7 @@ def _things(steps: list[str]) -> str:
 
 
 def is_problem(cycle: Cycle) -> bool:
-    """Return whether the seller should act, or at least check: steps that this agent never promised
-    are no problem.
+    """Return whether the seller should act or check. Steps that this agent does not support are not
+    a problem.
     """
     return cycle.failure is not None or cycle.needs_review or cycle.status == "failed"

@@ -1,4 +1,5 @@
-"""Parses sales summaries into monthly sales reports, and chooses those that the server lacks. Pure.
+"""Parses sales summaries into monthly sales reports, and chooses the months that the server lacks.
+Pure.
 
 No public sample of such a file exists: its columns are named like the upload's fields, and each row
 is one month.
@@ -46,7 +47,7 @@ def parse_summary(content: bytes) -> Summary:
 
 def months_to_send(gaps: Iterable[str], months: Mapping[str, Row]) -> list[str]:
     """Return the months to send, oldest first and at most MOST_MONTHS. A report that ends before
-    its month does is last.
+    the end of its month is last.
     """
 
     def order(month: str) -> tuple[bool, str]:

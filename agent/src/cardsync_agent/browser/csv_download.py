@@ -43,7 +43,9 @@ class _Progress:
 
 
 class CsvDownload:
-    """Use it with `with`: watching begins, act on the page, then call `take`."""
+    """A context manager that watches the browser's downloads. In its block, act on the page, then
+    call `take`.
+    """
 
     def __init__(
         self, browser: Browser, page: Page, folder: Path, origins: Collection[str],
@@ -75,7 +77,7 @@ class CsvDownload:
             self._page.remove_listener("response", self._on_response)
             if self._at.guid and self._at.state not in ("completed", "canceled"):
                 self._session.send("Browser.cancelDownload", {"guid": self._at.guid})
-            # The person's own downloads have their usual folder again.
+            # The person's own downloads get their usual folder back.
             self._session.send("Browser.setDownloadBehavior", {"behavior": "default"})
             self._session.detach()
         except Error:
@@ -86,7 +88,7 @@ class CsvDownload:
         return bool(self._at.guid)
 
     def take(self, target: Path, between: Callable[[], None]) -> Path:
-        """Wait for the file and put it at `target`. `between` is called again and again. Raises
+        """Wait for the file and put it at `target`. `between` is called repeatedly. Raises
         BadDownload and ForeignOrigin.
         """
         at = self._at

@@ -26,7 +26,9 @@ _OSASCRIPT = (
 
 
 def notify(title: str, text: str, platform: str = sys.platform) -> bool:
-    """Return whether a notification was shown; a failure never ends the caller's work."""
+    """Show a notification and return whether it was shown; a failure never ends the
+    caller's work.
+    """
     command, environ = _command(title, text, platform), dict(os.environ)
     program = shutil.which(command[0])
     if program is None:

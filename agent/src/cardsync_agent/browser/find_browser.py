@@ -1,5 +1,5 @@
 """Finds a browser that the agent can drive: the computer's Chrome, Edge or Chromium, else
-Playwright's own Chromium. CARDSYNC_AGENT_BROWSER may contain the path of another one.
+Playwright's own Chromium. CARDSYNC_AGENT_BROWSER may contain the path of another browser.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Found:
 
 
 def find(environ: Mapping[str, str], platform: str = sys.platform) -> Found | None:
-    """Return the first browser found. Raises NoBrowser if the variable names none."""
+    """Return the first browser that can be started. Raises NoBrowser if the variable does not name
+    a program.
+    """
     if given := environ.get(VARIABLE, "").strip():
         path = Path(given).expanduser()
         if not _can_start(path):

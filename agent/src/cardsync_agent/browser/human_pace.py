@@ -20,7 +20,7 @@ class HumanPace:
     element: float = 10.0  # an element that does not appear within this time is lost
     optional: float = 1.5  # the same for the element of an optional step
     busy_most: float = 120.0  # a longer Retry-After is left to the caller
-    turn_look: float = 3.0  # between looks whether the person has signed in
+    turn_look: float = 3.0  # between checks whether the person has signed in
     turn_most: float = 1800.0
     chance: Random = field(default_factory=SystemRandom, repr=False, compare=False)
 

@@ -1,5 +1,5 @@
 """Covers a page while a picture is taken: the pack's masked elements, fields, frames, texts that
-look like e-mail addresses, and every text outside controls, since any may name a buyer.
+look like e-mail addresses, and all texts outside controls, because any of them may name a buyer.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cardsync_agent.workflow.pack import Pack
 if TYPE_CHECKING:
     from playwright.sync_api import ElementHandle, Page
 
-# Their texts identify the page. The text of a checkbox, or of a control that opens a part of a
-# list, may name a buyer.
+# The texts of these controls identify the page and are not covered. Labels of checkboxes, and
+# controls that open a part of a list, are not included, because their texts may name a buyer.
 CONTROLS = (
     "button, label:not(:has([type=checkbox], [type=radio])), nav a, thead th, input[type=submit],"
     " input[type=button], [role=button], [role=tab], [role=menuitem]"
@@ -74,7 +74,7 @@ _UNCOVER = "() => document.querySelectorAll('[data-cardsync-covers]').forEach((e
 
 
 def masked_elements(page: Page, pack: Pack) -> list[ElementHandle]:
-    """Return the elements that the pack's masks find: they are personal, also within a control."""
+    """Return the elements of the pack's masks, which are personal even within a control."""
     return [
         handle
         for name in pack.masked

@@ -1,5 +1,6 @@
-"""Holds every navigation of the agent's tab, and of the windows that it opens, until its address is
-checked: a request to a foreign origin is not sent. Nothing else of the browser is touched.
+"""Checks the address of each navigation of the agent's tab, and of the windows that the tab opens,
+before the request is sent. A request to a foreign origin is blocked. The rest of the browser is not
+affected.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class NavigationGuard:
-    """`blocked` is the address that was held back last. The person's own tabs are not affected."""
+    """`blocked` is the address of the last blocked request. The person's own tabs are not
+    affected.
+    """
 
     def __init__(self, browser: Browser, page: Page, origins: Collection[str]) -> None:
         self._origins = origins
@@ -61,7 +64,7 @@ class NavigationGuard:
             return True
         if frame in self._ours or self._is_our_window(frame, url):
             return False
-        # A frame in our page may show another site, but no form may send data there.
+        # A frame in our page may show another site, but no form may send data to that site.
         return event["request"]["method"] == "GET" or frame not in self._frames()
 
     def _is_our_window(self, frame: str, url: str) -> bool:

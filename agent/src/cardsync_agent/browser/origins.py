@@ -66,6 +66,6 @@ def filled(path: str, values: dict[str, str]) -> str:
 
 
 def shown(url: str) -> str:
-    """Return an address without its query, which may hold private data."""
+    """Return an address without its query, which may contain private data."""
     parts = urlsplit(url)
     return f"{origin_of(url)}{parts.path}" if origin_of(url) else parts.scheme

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 MOST_BYTES = 2_000_000
-# A tab behind one of the person's own may give no picture for minutes; in front it takes tenths of
-# a second.
+# A tab behind another tab may give no picture for minutes; the front tab takes tenths of a second.
 _LONGEST_MS = 5_000.0
 _SCALES = (0.7, 0.5, 0.35, 0.25, 0.15, 0.08)
 # The page itself scales the picture, because the agent has no image library.
@@ -41,7 +40,7 @@ async ([content, scale]) => {
 
 @dataclass(frozen=True)
 class Picture:
-    """`page_url` has no query, since that may hold personal data, too."""
+    """`page_url` has no query, because a query may contain personal data."""
 
     content: bytes = field(repr=False)
     page_url: str

@@ -1,6 +1,6 @@
 """Extracts the part of a page in which a lost element is likely, as HTML for the server's ranking:
-without scripts, styles and the contents of fields. Outside controls only usual words stay, because
-any other text may be personal.
+without scripts, styles and the contents of fields. Outside controls only usual words remain,
+because any other text may be personal.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cardsync_agent.workflow.pack import Element, Pack
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-# The words of sellers' pages: a text with only these words and those of the lost element names
-# nobody.
+# The words of sellers' pages. A text with only these words and those of the lost element does not
+# name a person.
 _USUAL = """
 a about accept accepted account actions add added again all and any apply are as at available back
 been before buyers by cancel canceled card cards changed check choose chosen clear code complete
@@ -42,14 +42,14 @@ _TAKE = r"""
     'object', 'embed', 'svg', 'canvas', 'video', 'audio', 'head']);
   const empty = new Set(['input', 'img', 'br', 'hr', 'wbr', 'area', 'col', 'source', 'track']);
   const hide = new Set(masked);
-  // What is around personal data may name the person in an attribute.
+  // An element around personal data may name the person in an attribute.
   const near = new Set();
   for (const el of masked) {
     for (let at = el; at && !near.has(at); at = at.parentElement) near.add(at);
   }
   const common = new Set([...words, ...usual.split(/\s+/)]);
   const isUsual = (text) => {
-    // One short number or amount names nobody; several may be a telephone's.
+    // One short number or amount is not personal; several numbers may be a telephone number.
     const number = /(^|[\s/])[$€£]?\d{1,3}([.,]\d{3})?([.,]\d\d)?(?![^\s/%])/;
     const said = text.toLowerCase().replace(number, '$1');
     return (said.match(/[\p{L}\p{N}]+/gu) || []).every((word) => common.has(word));
@@ -57,7 +57,7 @@ _TAKE = r"""
   const mayShow = (el, text) => el.closest(controls) !== null || isUsual(text);
   const form = new Set(['class', 'id', 'type', 'role', 'name', 'for', 'data-testid', 'method',
     'disabled', 'aria-haspopup', 'aria-expanded', 'aria-controls']);
-  // A person who is named in one place is named in no other.
+  // A name in a masked element is removed from the whole snippet.
   const known = new Set();
   for (const el of masked) {
     for (const text of [el.innerText, el.value, ...(el.innerText || '').split('\n')]) {
@@ -83,7 +83,7 @@ _TAKE = r"""
       out += ` ${name}="${clean(value, 300)}"`;
     }
     const quiet = getComputedStyle(el);
-    // What is in a closed menu can be had by opening it.
+    // The items of a closed menu are not marked as hidden, because a click opens the menu.
     const before = el.previousElementSibling;
     const menu = el.id && document.querySelector(`[aria-controls="${CSS.escape(el.id)}"]`)
       || before && before.matches('button[aria-haspopup], button[aria-expanded=false]');
@@ -113,7 +113,7 @@ _TAKE = r"""
   if (!body) return '';
   const all = markup(body);
   if (size(all) <= most) return all;
-  // The element that says most of the words, in the least text, is the middle of what is taken.
+  // The snippet's center is the element with the most words in the shortest text.
   let best = null, most_said = 0;
   for (const [el, out] of made) {
     if (out.length > 2000) continue;
@@ -130,7 +130,7 @@ _TAKE = r"""
   while (best !== body && made.has(best.parentElement)
       && size(made.get(best.parentElement)) <= most) best = best.parentElement;
   let out = made.get(best);
-  // Neighbors that still fit.
+  // Add neighbors while they fit.
   for (let next = best.nextElementSibling, before = best.previousElementSibling; next || before;) {
     const more = next ? made.get(next) || '' : made.get(before) || '';
     if (size(out) + size(more) > most) break;

@@ -1,7 +1,8 @@
-"""Starts the seller's browser with its own profile and attaches to it, also to one that an earlier
-agent left running. It stays open when the agent ends, so that the seller stays signed in.
+"""Starts the seller's browser with its own profile and attaches to it, or attaches to the browser
+that an earlier agent left running. The browser stays open when the agent ends, so that the seller
+stays signed in.
 
-The agent works in one tab, and leaves the person's tabs alone. Nothing hides that the browser is
+The agent works in one tab, and does not use the person's tabs. Nothing hides that the browser is
 automated.
 """
 
@@ -52,7 +53,7 @@ class SellersBrowser:
         if headless:
             self._flags += ["--headless=new", "--window-size=1280,900"]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
-            self._flags.append("--no-sandbox")  # Chromium refuses to run as root with it
+            self._flags.append("--no-sandbox")  # as root, Chromium runs only without its sandbox
         self._driver: Playwright | None = None
         self._browser: Browser | None = None
         self._page: Page | None = None
@@ -65,7 +66,7 @@ class SellersBrowser:
         return self._page
 
     def browser(self) -> Browser:
-        """Return the attached browser; if it does not answer, attach to another."""
+        """Return the attached browser; if it does not answer, attach again."""
         if self._browser is not None and not _answers(self._browser):
             self.release()
         if self._browser is None:
@@ -85,7 +86,7 @@ class SellersBrowser:
                 driver.stop()
 
     def quit(self) -> None:
-        """Close the browser, too."""
+        """Close the browser and detach from it."""
         if self.is_running():
             with browser_errors():
                 self.browser().new_browser_cdp_session().send("Browser.close")
@@ -111,7 +112,7 @@ class SellersBrowser:
     def _address(self) -> str | None:
         """Return the debugging address of the profile's browser, if the browser answers there.
 
-        A browser that died leaves its file; another program may use its port since then.
+        A dead browser leaves its port file, and another program may use the port now.
         """
         try:
             port, path = (self._profile / _PORT_FILE).read_text().split("\n")[:2]

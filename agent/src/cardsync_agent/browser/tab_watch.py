@@ -31,15 +31,15 @@ class _Answer:
 
 
 class TabWatch:
-    """It records events, and holds back requests to a foreign origin. `check` judges the events,
-    between the actions.
+    """Records the tab's events, and blocks requests to a foreign origin. `check` evaluates the
+    events between the actions.
     """
 
     def __init__(self, browser: Browser, page: Page, origins: Collection[str]) -> None:
         self.page, self._browser, self._origins = page, browser, origins
         self.navigations = 0
         self.popups: list[Page] = []
-        # A dialog of the page, which was dismissed: accepting it may move money.
+        # The text of a dialog that was dismissed, because accepting it may move money.
         self.asked: str | None = None
         self._foreign: str | None = None
         self._document: _Answer | None = None
@@ -72,7 +72,9 @@ class TabWatch:
         self.asked = None
 
     def check(self) -> None:
-        """Raise ForeignOrigin, after leaving the page, or Busy or MarketplaceDown."""
+        """Raise ForeignOrigin after leaving a foreign page, and Busy or MarketplaceDown by the
+        answers.
+        """
         self._close_popups()
         url = self.page.url
         if url.startswith("chrome-error:"):
@@ -92,7 +94,9 @@ class TabWatch:
             _judge(self._document)
 
     def check_background(self) -> None:
-        """Judge the page's own background requests; called when a post-condition fails."""
+        """Raise Busy or MarketplaceDown by the page's background requests; called when a
+        post-condition fails.
+        """
         if self._background is not None:
             _judge(self._background)
 
@@ -112,7 +116,9 @@ class TabWatch:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """Stop watching while the person acts, who may go anywhere, in any number of windows."""
+        """Stop watching while the person acts, who may open any address in any number of
+        windows.
+        """
         self.close()
         try:
             yield

@@ -12,8 +12,9 @@ from pathlib import Path
 class Trouble(Exception):
     """The workflow ended early.
 
-    `changed`: a step that imports, publishes or deletes had begun, so that only the marketplace
-    shows whether it was done. `may_try_again`: the same work may succeed later.
+    `changed` means that a step that imports, publishes or deletes had begun, so that only the
+    marketplace shows whether it was done. `may_try_again` means that the same work may succeed
+    later.
     """
 
     may_try_again = False
@@ -60,7 +61,7 @@ class StepNotDone(Trouble):
 
 
 class ElementLost(StepNotDone):
-    """None of an element's locators finds exactly one element, nor does a repair."""
+    """Neither an element's locators nor a repair find exactly one element."""
 
 
 class PasswordField(Trouble):

@@ -1,5 +1,5 @@
-"""Waits while a page needs the person: sign-in, a second factor, a CAPTCHA. The agent reports that
-and checks from time to time; it reads nothing that the person types.
+"""Waits while a page needs the person: sign-in, a second factor, a CAPTCHA. The agent reports the
+wait and checks the page from time to time; it reads nothing that the person types.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The checks of `cardsync-agent doctor`: each examines one thing and returns one line, without the
-key.
+"""The checks of `cardsync-agent doctor`: each examines one requirement and returns one line, which
+never contains the key.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def clock_look(off: float) -> Look:
 
 
 def _key_file(shop: Shop) -> Look | None:
-    """Return what is wrong with the key before it is sent to the server."""
+    """Return the line about a problem of the key that shows without the server; None without a
+    problem.
+    """
     try:
         key_of(shop)
     except UsageProblem as problem:
@@ -176,7 +178,7 @@ def _browser(given: Path | None) -> Look:
     path = given or (found.path if found else None)
     if path is None:
         return look("browser", "none found: install Chrome, Edge or Chromium")
-    # On Windows the question would open a window.
+    # On Windows a browser would open a window instead of printing its version.
     version = None if sys.platform == "win32" else version_of(path)
     return ok("browser", f"{version or (found.name if found else path.name)} ({path})")
 

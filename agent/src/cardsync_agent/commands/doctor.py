@@ -20,7 +20,7 @@ from cardsync_agent.usage import UsageProblem
 
 
 def doctor(arguments: argparse.Namespace, _: Reporter) -> int:
-    """Return 1 if there is a problem to fix."""
+    """Print all checks; return 1 if there is a problem to fix."""
     try:
         settings = settings_of_options(arguments)
     except UsageProblem as problem:

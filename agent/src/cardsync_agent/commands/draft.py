@@ -1,5 +1,5 @@
-"""The answers of `cardsync-agent setup`, and their writing into the settings file and the key file,
-both or neither.
+"""Stores the answers of `cardsync-agent setup` in the settings file and the key file, in both or in
+neither.
 """
 
 from __future__ import annotations

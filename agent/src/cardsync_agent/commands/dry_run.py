@@ -1,5 +1,5 @@
-"""The first run of a new shop in Review Mode: everything is fetched and nothing is changed at the
-marketplace. It reports its findings.
+"""Runs a new shop for the first time, in Review Mode: fetches everything, changes nothing at the
+marketplace, and reports the findings.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`cardsync-agent status`, `logs`, `pause` and `resume`: they read and write the shops' homes, and
-run beside an agent or without one.
+"""`cardsync-agent status`, `logs`, `pause` and `resume`, which read and write the shops' homes,
+with or without a running agent.
 """
 
 from __future__ import annotations

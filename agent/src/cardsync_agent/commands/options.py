@@ -33,7 +33,7 @@ def new_command(
 
 
 def for_people(command: argparse.ArgumentParser) -> None:
-    """The command prints plain lines, whatever the agent's output is."""
+    """Make the command print plain lines, whatever the agent's output is."""
     command.set_defaults(quiet=False, json_events=False)
 
 
@@ -90,8 +90,8 @@ def add_shops(command: argparse.ArgumentParser) -> None:
 
 
 def key_of_options(arguments: argparse.Namespace) -> str:
-    """Read the key from --key, else --key-file, else the environment: the last two keep it out of
-    the process list.
+    """Read the key from --key, else --key-file, else the environment: the last two keep the key out
+    of the process list.
     """
     key: str = arguments.key or ""
     if not key and arguments.key_file:

@@ -19,8 +19,8 @@ class NoAnswer(Exception):
 
 
 class Questions:
-    """`check` converts an answer to its value, or raises UsageProblem: its sentence is shown, and
-    the question is asked again. Without a terminal it is raised.
+    """`check` converts an answer to its value, or raises UsageProblem. The problem's sentence is
+    then shown, and the question is asked again; without a terminal, the problem is raised.
     """
 
     def __init__(self, *, asks: bool) -> None:

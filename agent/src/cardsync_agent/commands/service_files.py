@@ -20,8 +20,9 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Plan:
-    """`try_before` may fail. `leftovers` are other files that the service writes. `probe` fails if
-    there is no such service manager; then `advice` is the remedy.
+    """A platform's service. The commands of `try_before` and `try_remove` may fail. `leftovers` are
+    other files that the service writes. `probe` fails if the platform's service manager is
+    missing; then `advice` is the remedy.
     """
 
     file: Path
@@ -130,7 +131,9 @@ def _macos(home: Path, words: Sequence[str], uid: int) -> Plan:
 
 
 def launchd_plist(words: Sequence[str], log: Path) -> bytes:
-    """Return the launch agent: started at sign-in, and restarted unless it was stopped."""
+    """Return the text of a launch agent that starts at sign-in and restarts unless it was
+    stopped.
+    """
     return plistlib.dumps(
         {
             "Label": NAME,
@@ -168,7 +171,7 @@ def _windows(environ: Mapping[str, str], words: Sequence[str], config: Path) -> 
 
 
 def task_xml(words: Sequence[str], user: str) -> str:
-    """Return the scheduled task: started when this person signs in, without a window."""
+    """Return the task that starts the agent, without a window, when this person signs in."""
     program = PureWindowsPath(words[0])
     if program.name.lower() == "python.exe":
         program = program.with_name("pythonw.exe")

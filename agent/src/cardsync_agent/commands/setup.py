@@ -107,7 +107,9 @@ def _ask_name(arguments: argparse.Namespace, ask: Questions, present: Settings |
 def _ask_server_and_key(
     arguments: argparse.Namespace, ask: Questions, before: Shop | None, name: str, config: Path
 ) -> tuple[str, str | None, Path]:
-    """Ask for both until the server accepts them. The key is None if its file stays unchanged."""
+    """Ask for server and key until the server accepts the key. The key is None if its file stays
+    unchanged.
+    """
     server, own = arguments.server or (before.server if before else SERVER), None
     while True:
         server = ask.text("Address of the cardsync server", server, _server)

@@ -12,7 +12,7 @@ from cardsync_agent.shops.status_file import Status
 
 @dataclass(frozen=True)
 class Known:
-    """`runs` is whether a process holds the folder's lock. `unfinished` names a sync or task that
+    """`runs` is whether a process has the folder's lock. `unfinished` names a sync or task that
     an ended agent left in its journal.
     """
 
@@ -23,7 +23,7 @@ class Known:
 
 
 def state_of(known: Known) -> str:
-    """Return one word for programs."""
+    """Return the agent's state as one word for programs."""
     if not known.runs:
         return "stopped"
     if known.status is None:

@@ -2,9 +2,9 @@
 way of reaching the marketplace is an adapter: a folder that a person fills, or the seller's own
 browser.
 
-The agent's steps call it. It returns an inventory export as a file and order files as their bytes,
-and delivers price files. If a page's element cannot be found, any of its methods raises
-`repairs.NotFound` or StepFailed, and the step fails with that sentence.
+The agent's steps call the adapter, which returns an inventory export as a file and order files as
+their bytes, and delivers price files. If an element of a page cannot be found, any method raises
+`repairs.NotFound` or StepFailed, and the step fails with the exception's sentence.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """The time span of the wanted orders. `months` are those whose sales the server lacks (ISO
-    dates of their first days); it is called only if they matter.
+    """The time span of the wanted orders. `months` returns the months whose sales the server lacks
+    (ISO dates of their first days); it is called only for sales reports.
     """
 
     since: date
@@ -53,7 +53,7 @@ class NotTaken(StepFailed):
 class Marketplace(Protocol):
     @property
     def place(self) -> str:
-        """The source of its files, in a sentence: `the inbox`."""
+        """The source of the adapter's files as words of a sentence, such as `the inbox`."""
 
     @property
     def publishes(self) -> bool:
@@ -73,7 +73,7 @@ class Marketplace(Protocol):
         """Begin a cycle or task: earlier data is not fresh any more."""
 
     def turn(self) -> PersonsTurn | None:
-        """Return why the adapter waits for its person."""
+        """Return why the adapter waits for its person; None if it does not wait."""
 
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
         """Write the newest inventory to `spool`; content whose hash is in `known` is not used
@@ -98,8 +98,8 @@ class Marketplace(Protocol):
         note_staged: Callable[[], None],
     ) -> Path:
         """Deliver the chosen rows of a price file exactly once. `go_on` is called before each
-        batch, and `note_staged` journals the point of no return. Both may end the import by an
-        exception; then nothing more of it is published.
+        batch, and `note_staged` journals that the import can no longer be undone. Both may end the
+        import by an exception; then no further part of it is published.
 
         Return the place of the delivered file. Raises NotTaken.
         """
@@ -114,8 +114,8 @@ class Marketplace(Protocol):
         """Return the cards of a delivered file that the marketplace did not list."""
 
     def pictures(self, *, of_failure: bool) -> list[Shot]:
-        """Return the pictures that a step made for the log and, for a failed one, the marketplace's
-        current view, for the person who examines it.
+        """Return the pictures that a step made for the log and, after a failure, a picture of the
+        marketplace's current page.
         """
 
     def close(self) -> None:

@@ -1,4 +1,6 @@
-"""Caches the marketplace's inventory export of this cycle: an import is compared with a fresh one."""
+"""Caches the marketplace's inventory export for one cycle, because an import is compared with a
+fresh export.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class BrowserExport:
 
     def fetch(self) -> bytes:
         """Return a new export, of all product lines if the marketplace exports them separately.
-        Raises StepFailed if it cannot be correct.
+        Raises StepFailed if the export cannot be correct.
         """
         pack = self._workflows.pack()
         flow = pack.workflows.get("export_inventory")
@@ -61,7 +63,7 @@ class BrowserExport:
         return self._of_cycle().listed
 
     def by_name(self) -> dict[Names, int]:
-        """Return the cards of that export by their names."""
+        """Return the cards of an export of this cycle by their names."""
         return batches.cards_by_name(self._of_cycle().content)
 
     def _of_cycle(self) -> _Export:

@@ -1,7 +1,7 @@
-"""Imports a price file through the seller's browser. It is staged, the marketplace's own report is
-compared with the sent rows, and only a matching file is published. Then the marketplace's prices
-are verified: some of each batch, and in the end all. The first files of a pack begin with a canary
-of the smallest changes.
+"""Imports a price file through the seller's browser. The file is staged, the marketplace's own
+report is compared with the sent rows, and only a matching file is published. Then the marketplace's
+prices are verified: some of each batch, and in the end all. The first file with a new pack begins
+with a canary, a small batch of the smallest changes.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class BrowserImport:
         return frozenset(row.id for row in rows if row.id is not None)
 
     def _begun(self, name: str, content: bytes, *, staged: bool) -> Import:
-        """Return the import to continue, or begin it. Raises StepFailed if it must not continue, or
-        if the progress of an earlier one is unknown.
+        """Return the file's import to continue, or begin one. Raises StepFailed if the import must
+        not continue, or if its earlier progress is unknown.
         """
         begun, pack = self._journal.of(name), self._workflows.pack()
         if begun is None:
@@ -139,7 +139,7 @@ class BrowserImport:
     def _import(self, begun: Import, batch: Batch, note_staged: Callable[[], None]) -> None:
         content = self._journal.path(batch).read_bytes()
         if batches.adds_stock(content):
-            # The later comparison needs an export from right before.
+            # The comparison after the import needs an export from directly before it.
             self._export.forget()
         before = batches.cards_of(content, self._export.listed())
         values = {"rows_sent": str(batch.rows)}
@@ -216,8 +216,8 @@ class BrowserImport:
         return places
 
     def _take_back(self, values: Mapping[str, str]) -> None:
-        """Discard the staged file, as far as possible: nobody else may publish it, and a lost
-        browser is no reason to fail.
+        """Discard the staged file, so that nobody publishes it. A failure, such as a closed
+        browser, is ignored.
         """
         with suppress(StepFailed):
             self._discard(values)
@@ -227,8 +227,8 @@ class BrowserImport:
             self._workflows.perform("discard_prices", values, tries=1)
 
     def _read_back(self, begun: Import, batch: Batch) -> None:
-        """Compare prices of a batch, and after the last one all that were sent. Raises StepFailed,
-        and stops the import, if the marketplace shows another price.
+        """Compare the marketplace's prices with those of a batch, and after the last batch with all
+        sent prices. If the marketplace shows another price, stop the import and raise StepFailed.
         """
         is_last = batch is begun.batches[-1]
         sent = begun.batches if is_last else [batch]
@@ -273,7 +273,7 @@ def _not_known(name: str) -> str:
 
 
 def _difference(wrong: list[tuple[int, Decimal, Decimal | None]], missing: list[int]) -> str:
-    """Return the sentence of an import that stops; there is at least one card."""
+    """Return the sentence for an import that stops because of at least one card."""
     if not wrong:
         return (
             f"the marketplace does not show {len(missing)} cards whose prices were just published:"

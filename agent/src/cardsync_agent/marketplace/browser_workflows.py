@@ -60,7 +60,7 @@ class BrowserWorkflows:
     stop: Stop
     repairs: Repairs | None = None
     between: Callable[[], None] = lambda: None
-    # The marketplace must be left alone until this time.
+    # No workflow may begin before this time, because the marketplace has asked to wait.
     _not_before: float = 0.0
     _turn: YourTurn | None = None
     _used: bool = False
@@ -103,9 +103,9 @@ class BrowserWorkflows:
         tries: int = _TRIES,
         note_change: Callable[[str], None] = lambda step: None,
     ) -> Outcome:
-        """Perform a workflow, after the wait that the marketplace has asked for; one that only
-        reads is repeated after a failure. Raises Unfinished, and StepFailed if the pack does not
-        have it yet, or if the wait is long.
+        """Perform a workflow after the wait that the marketplace asked for. A failed workflow that
+        has changed nothing is repeated, up to `tries` times in all. Raises Unfinished, or
+        StepFailed if the pack does not have the workflow yet or the wait is long.
         """
         if problem := self.lacks(name):
             raise StepFailed(problem)
@@ -134,7 +134,7 @@ class BrowserWorkflows:
 
     def pictures(self, *, of_failure: bool) -> list[Shot]:
         """Return the pictures that workflows made for the log and, for a failed step that used the
-        browser, one of the tab if it shows the marketplace.
+        browser, a picture of the tab if it shows the marketplace.
         """
         kept, self._pictures = self._pictures, []
         used, self._used = self._used, False
@@ -177,7 +177,7 @@ class BrowserWorkflows:
                 return
 
     def note_turn(self, turn: YourTurn | None) -> None:
-        """Report that it is the person's turn, and with None that it is over."""
+        """Report the person's turn, or with None its end."""
         self._turn = turn
         if turn is None:
             self.say.ended("your_turn")

@@ -11,7 +11,7 @@ from cardsync_agent.file_kinds import PRICING_COLUMNS, column
 
 
 def export_problem(content: bytes) -> str | None:
-    """Return why this export must not be used. None if it may."""
+    """Return the reason why this export must not be used, or None."""
     try:
         lines = lines_of(content)
     except Damaged as damaged:
@@ -26,8 +26,8 @@ def export_problem(content: bytes) -> str | None:
 
 
 def in_one(exports: Sequence[bytes]) -> bytes:
-    """Join several files into one. Raises Damaged if one stops in the middle of a line, or has
-    other columns than the first.
+    """Join several files into one. Raises Damaged if a file stops in the middle of a line, or has
+    other columns than the first file.
     """
     if any(map(_is_cut, exports)):
         raise Damaged("stops in the middle of a line")

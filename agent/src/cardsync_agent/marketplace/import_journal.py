@@ -1,5 +1,5 @@
 """Journals the progress of a price file's import into the marketplace, batch by batch, so that a
-kill -9 anywhere neither loses nor repeats one. The files of the batches are beside the journal.
+kill -9 anywhere neither loses nor repeats a batch. The files of the batches are beside the journal.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ State = Literal["planned", "publishing", "unread", "published"]
 
 
 class Batch(msgspec.Struct):
-    """`before` is what the marketplace showed of the batch's cards right before it was published.
-    `is_added`: it is one card's new stock, for the marketplace's form.
+    """`before` has the batch's cards as the marketplace showed them right before the publication.
+    `is_added` means that the batch is one card's new stock, for the marketplace's form.
     """
 
     file: str
@@ -57,7 +57,7 @@ class ImportJournal:
         self._file, self._tried = self.folder / _JOURNAL, self.folder / "canary.txt"
 
     def of(self, name: str) -> Import | None:
-        """Return the import of a price file that was begun, if it is the last one."""
+        """Return the begun import of a price file, if it is the last import."""
         last = self.last()
         return last if last is not None and last.name == name else None
 

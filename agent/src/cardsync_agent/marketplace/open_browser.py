@@ -118,7 +118,7 @@ def marketplaces() -> list[str]:
 
 
 def pinned_keys(configured: Sequence[str]) -> list[Ed25519PublicKey]:
-    """Return the pinned keys; `run` reports one that cannot be read."""
+    """Return the readable pinned keys; `run` reports an unreadable one."""
     keys = []
     for text in os.environ.get(PINNED, "").replace(",", " ").split() or configured:
         with suppress(ValueError):

@@ -1,5 +1,5 @@
-"""Decides how a price file is sent to the marketplace: in which batches, whether the marketplace's
-own report agrees with the sent rows, and whether it shows the prices afterwards. Pure.
+"""Divides a price file into batches for the marketplace, and compares the sent rows with the
+marketplace's own report and with the prices that it shows afterwards. Pure.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _NAMES = ("Set Name", "Product Name", "Number", "Condition")
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A card as the marketplace shows it. A price of None means no price, a quantity of None that
-    it is not shown.
+    """A card as the marketplace shows it. None means that the card has no price, or that its
+    quantity is not shown.
     """
 
     price: str | None
@@ -106,8 +106,9 @@ def plan(
     canary: bool,
     by_form: Mapping[Names, int] | None = None,
 ) -> Plan:
-    """Split a price file. Only prices have a canary: the rows that change least. With `by_form` the
-    marketplace has a form for new stock, and its export has these cards' names.
+    """Split a price file into a plan. The canary has the rows with the smallest price changes; rows
+    that add stock are not in it. `by_form` has the export's cards by their names if the marketplace
+    has a form for new stock, and is None otherwise.
     """
     header, rows = rows_of(content)
     new = [row for row in rows if row.adds > 0 and row.price is not None]
@@ -195,7 +196,9 @@ def refused_of(report: bytes) -> dict[int, str]:
 
 
 def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int | None) -> list[int]:
-    """Return the cards of a file with the largest price changes; with None all that have a price."""
+    """Return the `most` cards of a file with the largest price changes; with None, all cards with a
+    price.
+    """
     moves = [
         (abs(row.price - (card.amount or Decimal(0))), id)
         for row, id, card in _with_cards(rows_of(content)[1], shop)
@@ -218,7 +221,7 @@ def differing(
 
 
 def cards_of(content: bytes, shop: Mapping[int, Listed]) -> dict[int, Listed]:
-    """Return what the marketplace shows of the cards of a file."""
+    """Return the cards of a file as the marketplace shows them."""
     return {id: card for _, id, card in _with_cards(rows_of(content)[1], shop)}
 
 
