@@ -166,7 +166,7 @@ def _is_known(header: Sequence[str]) -> bool:
 def _newest_usable(
     inbox: Path, settle: float, sleep: Callable[[float], None]
 ) -> tuple[_Look, list[str]]:
-    """Return the file, and why newer ones are not usable."""
+    """Return the newest usable file, and the problems of newer files."""
     looks, unsettled = _settled(inbox, settle, sleep)
     problems = [f"{path.name} is still being written" for path in unsettled]
     for look in looks:

@@ -1,8 +1,9 @@
-"""Checks an offered update against the pinned keys: it returns a Release that a pinned key signed,
-or raises Untrusted with the reason. Pure.
+"""Checks an offered update against the pinned keys: returns a Release that a pinned key signed, or
+raises Untrusted with the reason. Pure.
 
-There are two signatures: with only one over the bytes, a person who controls the server could serve
-an old signed build. The record binds version, platform, expiry and the bytes' SHA-256 together.
+There are two signatures: with only a signature of the bytes, a person who controls the server could
+serve an old signed build. The record binds version, platform, expiry and the bytes' SHA-256
+together.
 """
 
 from __future__ import annotations

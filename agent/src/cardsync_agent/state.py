@@ -25,8 +25,8 @@ MOST_IMPORTED = 200
 
 
 class StateProblem(Exception):
-    """The agent cannot write its journal, or is not alone; the message is one sentence for
-    people.
+    """The agent cannot write its journal, or another agent uses the folder; the message is one
+    sentence for people.
     """
 
 
@@ -46,7 +46,7 @@ class Imported:
 
 @dataclass
 class Sent:
-    """The server has this order file's rows, from the day `since` on."""
+    """An order file whose rows the server has, from the day `since` on."""
 
     kind: str
     sha256: str
@@ -64,7 +64,7 @@ class Part:
 
 @dataclass
 class Claim:
-    """A task of the server that this agent has claimed; the token proves it."""
+    """A task of the server that this agent has claimed; the token proves the claim."""
 
     id: int
     kind: str
@@ -75,8 +75,8 @@ class Claim:
 
 @dataclass
 class Placed:
-    """A file that was placed in the outbox. A task does not place the same prices there again, nor
-    the listings of an older server, which may serve them twice.
+    """A file that was placed in the outbox. A task does not place the same prices again, nor the
+    same listings of an older server, which may serve them twice.
     """
 
     sha256: str
@@ -85,7 +85,7 @@ class Placed:
 
 @dataclass
 class Cycle:
-    """The journal of one cycle. A field that is None has not happened yet."""
+    """The journal of one cycle. A field of None is not set yet."""
 
     sync_cycle_id: str
     kind: str
@@ -191,7 +191,9 @@ class Memory:
     update_commanded: str | None = None
 
     def belong_to(self, server: str) -> None:
-        """Forget the imports of another server, which mean nothing to this one."""
+        """Forget the imports and files of another server, because this server does not have
+        them.
+        """
         if self.server not in (None, server):
             self.imported, self.sent, self.placed = [], [], []
             self.etag, self.approved, self.listings = None, None, None
@@ -351,5 +353,7 @@ def _cycle(raw: dict[str, Any]) -> Cycle:
 
 
 def _known(shape: type, raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the keys that this version has: a newer agent's journal must not stop an older one."""
+    """Return the keys that this version knows: a newer agent's journal must not stop an older
+    agent.
+    """
     return {f.name: raw[f.name] for f in fields(shape) if f.name in raw}

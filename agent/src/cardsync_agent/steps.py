@@ -3,7 +3,7 @@ agent can do.
 
 A step is a function of a Job: it returns when done, raises StepSkipped or StepFailed, or lets
 Refused and OSError through as its failure. Every step may run again from its beginning after a kill
--9. When a step fails, the steps that need it fail too, and no others.
+-9. When a step fails, only the steps that need it are skipped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ STEPS_OF_KIND = {
 
 
 def needed_by(name: str) -> set[str]:
-    """Return the steps whose failure leaves this one nothing to do."""
+    """Return the steps without whose success this step has nothing to do."""
     found = set()
     while (step := STEPS.get(name)) and step.needs:
         found.add(name := step.needs)

@@ -1,7 +1,7 @@
 """Does the server's tasks, each as a cycle of steps, and reports the outcome.
 
-The steps are journaled one by one, so that after a kill -9 each is done exactly once. Unlike a sync
-a task holds no lock; it ends with PATCH /tasks/{id} instead of a log.
+The steps are journaled one by one, so that after a kill -9 each step is done exactly once. Unlike a
+sync a task has no lock; it ends with PATCH /tasks/{id} instead of a log.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def begin_task(claim: Claim, now: datetime) -> Cycle:
 def outcome_of(cycle: Cycle) -> dict[str, Any]:
     """Return the body of PATCH /tasks/{id}.
 
-    A task that found nothing new to do is completed. One that found no file fails, and is not
-    offered again automatically, because only the seller can supply the file. A failed step may
-    succeed the next time.
+    A task that found nothing new to do is completed. A task that found no file fails, and is not
+    offered again automatically, because only the seller can supply the file. A task with a failed
+    step is offered again, because the step may succeed the next time.
     """
     assert cycle.task is not None
     body: dict[str, Any] = {"claim_token": cycle.task.claim_token}

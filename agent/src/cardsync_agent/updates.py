@@ -34,8 +34,8 @@ _OURS = re.compile(r".+-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class UpdatePolicy:
-    """The seller's policy: whose signatures count, also for workflow packs, which command starts
-    when an update is ready, and whether this process is the one that fetches updates.
+    """The seller's policy: `keys` verify updates and workflow packs, `command` starts when an
+    update is ready, and `fetches` is whether this process fetches updates.
     """
 
     keys: Sequence[Ed25519PublicKey]
@@ -115,7 +115,7 @@ class Updates:
     def _take(self, offer: Offer) -> None:
         release = trusted(offer, self._policy.keys, __version__, self._platform, clock.now())
         target = self._updates / f"{release.version}-{release.sha256[:12]}"
-        if target == self._handed:  # from here on the installer owns it
+        if target == self._handed:  # the installer owns the files now
             return
         file = self._placed_before(release, target)
         if file is None:
@@ -135,9 +135,9 @@ class Updates:
         self._start_command(release, file)
 
     def _placed_before(self, release: Release, target: Path) -> Path | None:
-        """Return the file that an earlier try placed.
+        """Return the file that an earlier attempt placed.
 
-        If it was altered since, it is removed, to be fetched again.
+        A file that was altered since then is removed, and fetched again.
         """
         if not target.exists() and not target.is_symlink():
             return None
@@ -150,15 +150,15 @@ class Updates:
                     f" and is fetched again: {reason}"
                 )
                 self._tell("problem", text, problem=True)
-                # This is written first: after a kill in between, it must not seem that the
-                # installer took the file.
+                # This is written first: after a kill in between, the missing file must not seem
+                # taken by the installer.
                 self._remember_placed(None)
                 _remove(target)
             return None
 
     def _is_used(self, release: Release, target: Path) -> bool:
         """Return whether the update was placed before, and since then removed or passed to the
-        update command: the installer owns everything that is there now.
+        update command. The installer then owns the folder's files.
         """
         memory = self._store.memory
         if memory.update_placed != release.sha256:
@@ -197,7 +197,7 @@ class Updates:
         return True
 
     def _fetch(self, offer: Offer, file: Path) -> bool:
-        """Continue at the end of the last try; return False when the current slice of time is over."""
+        """Continue the download; return False when the current slice of time is over."""
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for stray in [*self._staging.iterdir(), *file.parent.iterdir()]:
             if stray not in (file, file.parent):
@@ -252,8 +252,8 @@ class Updates:
             self._say("problem", f"the update command cannot be started: {trouble}", problem=True)
 
     def _started(self, arguments: list[str]) -> subprocess.Popen[bytes]:
-        # The command has its own output, because programs read ours; it does not get the key, which
-        # it does not need.
+        # The command has its own output, because programs read the agent's output. It does not get
+        # the key, which it does not need.
         environ = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
         with (self._store.home / COMMAND_LOG).open("ab") as log:
             return subprocess.Popen(
@@ -283,8 +283,8 @@ class Updates:
 
 
 def _file_name(url: str) -> str:
-    """Return the artifact's own name, which is not signed, as a plain one: its ending is the kind
-    of file.
+    """Return the artifact's file name with only plain characters, because the name is not signed.
+    Its ending shows the kind of file.
     """
     name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[
         -100:

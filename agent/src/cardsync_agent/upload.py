@@ -1,5 +1,5 @@
-"""The steps that send the inventory to the server: they take it, send it, and wait until the server
-has priced it.
+"""The steps that send the inventory to the server: take the export, send it, and wait until the
+server has priced it.
 
 Uploads are journaled wherever repeating would do harm. Each step may run again from its beginning
 after a kill -9.

@@ -210,8 +210,8 @@ def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int | None) 
 def differing(
     content: bytes, shown: Mapping[int, Listed]
 ) -> list[tuple[int, Decimal, Decimal | None]]:
-    """Return the cards that the marketplace shows with another price than the file has: ID, sent,
-    shown. Cards that it does not show are omitted.
+    """Return the cards that the marketplace shows with another price than the file has: ID, sent
+    price, shown price. Cards that the marketplace does not show are omitted.
     """
     return [
         (id, row.price, card.amount)

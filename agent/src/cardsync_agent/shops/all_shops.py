@@ -1,8 +1,7 @@
-"""Runs every shop of the settings file in its own process, and restarts one that fails, after
-growing delays; the others continue.
+"""Runs every shop of the settings file in its own process, and restarts a failed process after
+growing delays; the other shops continue.
 
-A child ends when its standard input does: so it ends with this process, however that ends, on every
-platform.
+A child ends when its standard input ends. So on every platform it ends with this process.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def close(child: Child) -> None:
 
 
 def end_all(children: Sequence[Child]) -> None:
-    """Let every child end at its next safe point; kill one that does not."""
+    """Let every child end at its next safe point; kill a child that does not end in time."""
     living = [child.process for child in children if child.process is not None]
     for process in living:
         if process.stdin is not None:
@@ -121,8 +120,8 @@ def stop_with_parent(stop: Stop) -> None:
     """Request the stop when standard input ends."""
 
     def watch() -> None:
-        # It reads the descriptor itself: a thread that waits in a buffered file would block the
-        # interpreter's end.
+        # The descriptor is read directly, because a thread that waits in a buffered file would
+        # block the interpreter's end.
         while os.read(0, 1):
             pass
         stop.requested = True

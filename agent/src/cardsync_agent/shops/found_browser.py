@@ -1,4 +1,4 @@
-"""The browser that this computer has for the agent, and its version, for `setup` and `doctor`."""
+"""Finds this computer's browser for the agent, and its version, for `setup` and `doctor`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = 20
 
 
 def find_browser(environ: Mapping[str, str]) -> Found | None:
-    """Return the browser. None also if the environment names a missing one."""
+    """Return the browser; None if there is none, or if the environment names a missing one."""
     try:
         return find(environ)
     except NoBrowser:

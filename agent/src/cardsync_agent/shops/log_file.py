@@ -18,7 +18,9 @@ _SECRETS = re.compile(r"csk_[\w-]{4,}|(?<=[?&])[\w-]*(signature|token|credential
 
 
 class LogFile:
-    """It is called with every event; a line that cannot be written is lost, and the work continues."""
+    """Writes a line for every event; a line that cannot be written is lost, and the work
+    continues.
+    """
 
     def __init__(self, home: Path, key: str, most: int = MOST_BYTES) -> None:
         self._path, self._key, self._most = home / LOG_FILE, key, most
@@ -36,8 +38,8 @@ class LogFile:
     def _turn_over(self) -> None:
         if not self._path.exists() or self._path.stat().st_size < self._most:
             return
-        # The oldest is overwritten. On Windows a file that a program reads cannot be renamed: then
-        # the log keeps growing, and is rotated later.
+        # The oldest file is overwritten. On Windows a file that a program reads cannot be renamed:
+        # then the log keeps growing, and is rotated later.
         with suppress(PermissionError):
             for number in range(KEPT - 1, 0, -1):
                 older = _numbered(self._path, number)
@@ -47,7 +49,7 @@ class LogFile:
 
 
 def without_secrets(text: str, key: str) -> str:
-    """Mask the key, and any text that looks like one or like a signed address."""
+    """Mask the key, and any text that looks like a key or a signed address."""
     return _SECRETS.sub("***", text.replace(key, "***") if key else text)
 
 
@@ -63,7 +65,7 @@ def last_lines(home: Path, count: int) -> list[str]:
 
 
 def new_lines(home: Path, pause: float = 0.5) -> Iterator[str]:
-    """Yield the lines that are written from now on, without end; it follows a new file."""
+    """Yield the lines that are written from now on, without end, also to the next file."""
     path, place = home / LOG_FILE, 0
     with suppress(OSError):
         place = path.stat().st_size

@@ -73,7 +73,7 @@ def _heard(shop: Shop, key: str, say: Reporter) -> Iterator[StatusFile]:
         try:
             yield status
         except Exception as problem:
-            # A service has no terminal that shows it.
+            # A service has no terminal that shows the error.
             log("problem", f"ended: {type(problem).__name__}: {problem}", True, {})
             raise
         finally:

@@ -1,4 +1,4 @@
-"""Where the agent's settings are on each platform. Pure: its inputs are arguments."""
+"""The path of the agent's settings on each platform. Pure: its inputs are arguments."""
 
 from __future__ import annotations
 

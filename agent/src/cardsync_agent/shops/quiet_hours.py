@@ -14,7 +14,9 @@ _SPAN = re.compile(r"\s*(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*")
 
 @dataclass(frozen=True)
 class Span:
-    """From `begins` on until before `ends`, the next day's if that is earlier."""
+    """A daily span from `begins` to before `ends`. If `ends` is earlier than `begins`, it is on the
+    next day.
+    """
 
     begins: time
     ends: time

@@ -107,7 +107,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def settings_of(text: str, path: Path) -> Settings:
-    """Return the settings in `text`; relative paths begin at the file's own folder."""
+    """Return the settings in `text`; relative paths are relative to the file's own folder."""
     try:
         raw = msgspec.convert(tomllib.loads(text), _File)
     except tomllib.TOMLDecodeError as trouble:
@@ -182,8 +182,8 @@ def _place(text: str, base: Path) -> Path:
 
 
 def _check_apart(shops: tuple[Shop, ...], path: Path) -> None:
-    """Refuse shared folders and profiles: two shops in one folder would take each other's files,
-    and in one browser profile work in each other's account.
+    """Refuse shared folders and profiles: two shops with one folder would take each other's files,
+    and with one browser profile they would work in each other's account.
     """
     taken: dict[Path, str] = {}
     for shop in shops:

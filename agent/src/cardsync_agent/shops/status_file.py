@@ -1,6 +1,6 @@
 """The small file in which a running agent records its state, for `cardsync-agent status`.
 
-It is folded from the agent's events: `after` is pure.
+The state is computed from the agent's events by `after`, which is pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STATES = ("waiting", "paused", "update_required", "plan_refused", "refused", "s
 
 @dataclass(frozen=True)
 class Status:
-    """All moments are RFC 3339. `state` is the name of the event that began it, or `working`."""
+    """All moments are RFC 3339. `state` is the event that began the state, or `working`."""
 
     pid: int = 0
     version: str = ""
@@ -42,7 +42,7 @@ class Status:
 def after(status: Status, event: str, text: str, at: str, more: Mapping[str, object]) -> Status:
     """Return the status after an event; the events are listed at the top of `loop.py`."""
     if event in _STATES:
-        # A missed sign-in stays the person's turn until a sync gets past it.
+        # A missed sign-in is still the person's turn while the agent waits.
         turn = status.your_turn if event == "waiting" else None
         return replace(status, state=event, text=text, since=at, step=None, your_turn=turn)
     if event in ("cycle_started", "task_started"):
@@ -68,7 +68,7 @@ def after(status: Status, event: str, text: str, at: str, more: Mapping[str, obj
 
 
 class StatusFile:
-    """Keeps the file up to date; it is called with every event."""
+    """Updates the file; it is called with every event."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / STATUS_FILE
@@ -102,8 +102,8 @@ class StatusFile:
         self._write()
 
     def _write(self) -> None:
-        # It is written in place: a status that a crash tears is unknown until the next one, and a
-        # full disk must not stop the agent.
+        # The file is written in place: after a crash in between, the status is unknown until the
+        # next write. A full disk must not stop the agent.
         try:
             self._path.write_text(json.dumps(asdict(self._status), indent=1))
         except OSError:

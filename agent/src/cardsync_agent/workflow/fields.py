@@ -1,5 +1,5 @@
-"""Inspects an element before an action: what it is, where it would lead, and whether it asks for a
-secret, which the agent never fills in.
+"""Inspects an element before an action: its kind, its target, and whether it asks for a secret,
+which the agent never fills in.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _LOOK = r"""
 
 @dataclass(frozen=True)
 class Seen:
-    """`leads_to` is the address of its link or form, empty if it has none. `frame`: it is, or
-    contains, an embedded page.
+    """The properties of an element. `leads_to` is the target of its link or form, empty without
+    one. `frame` means that it is or contains an embedded page, `beside` that its form has a filled
+    password field.
     """
 
     tag: str

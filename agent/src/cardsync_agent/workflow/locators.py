@@ -1,5 +1,5 @@
-"""Finds a pack's element on a page: its locators are tried in order, and one counts only if it
-finds exactly one visible element.
+"""Finds a pack's element on a page: its locators are tried in order, and a locator counts only if
+it finds exactly one visible element.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def only(page: Page, locator: Locator, *, hidden_too: bool = False) -> On | None
 
 
 def is_seen(page: Page, *elements: Element) -> bool:
-    """Return whether any of the locators finds at least one visible element: one request to the
-    browser, since it is repeated often.
+    """Return whether any of the locators finds at least one visible element. The check is repeated
+    often, so it is one request to the browser.
     """
     every = [_on(page, locator) for element in elements for locator in element.locators]
     if not every:

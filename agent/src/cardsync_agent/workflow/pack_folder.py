@@ -1,11 +1,11 @@
-"""Stores the workflow packs and decides which one is in use, for each marketplace and locale: one
-that is shipped with the program, one that this computer's person has recorded, or one that was
-fetched from the server and verified. The newest is used; workflows that it lacks are taken from the
-recording.
+"""Stores the workflow packs and decides which pack is in use for each marketplace and locale: a
+pack that is shipped with the program, a pack that this computer's person has recorded, or a pack
+that was fetched from the server and verified. The newest pack is used; workflows that it lacks are
+taken from the recording.
 
 An older version is never used again: the highest version that was ever used is stored in
-DIR/.cardsync-agent, and a lower one is refused. A version that the operator has withdrawn is not
-used. A fetched file is written atomically, and verified again at each start.
+DIR/.cardsync-agent, and a lower version is refused. A version that the operator has withdrawn is
+not used. A fetched file is written atomically, and verified again at each start.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Remembered(msgspec.Struct):
 
 
 def choose(held: Collection[int], used: int, killed: Collection[int]) -> int:
-    """Return the newest of the available versions that may be used; `used` is the highest one ever
-    used. Raises NoPack. Pure.
+    """Return the newest of the available versions that may be used; `used` is the highest version
+    ever used. Raises NoPack. Pure.
     """
     usable = [version for version in held if version >= used and version not in killed]
     if usable:
@@ -79,8 +79,8 @@ def packs_of_program() -> Path:
 
 
 class PackFolder:
-    """`origins` are those that the seller's configuration allows for a marketplace, besides those
-    of the shipped pack.
+    """`origins` are the origins that the seller's configuration allows for a marketplace, in
+    addition to those of the shipped pack.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class PackFolder:
         return pack
 
     def newest(self, marketplace: str, locale: str) -> Pack:
-        """Return the same pack without storing that it was used, to add a recording or to inspect
-        it.
+        """Return the pack as `in_use` does, but without storing that it was used; it is for adding
+        a recording and for inspection.
         """
         pack = self._chosen(marketplace, locale)
         recorded = self._recorded_pack(marketplace, locale)
@@ -124,7 +124,7 @@ class PackFolder:
         return held[choose(held, known.used, known.killed)]
 
     def about_recording(self, marketplace: str, locale: str) -> str | None:
-        """Return how much of this person's recording is used, if a newer pack is in use. Raises
+        """Return which parts of this person's recording are used, if a newer pack is in use. Raises
         NoPack.
         """
         recorded, pack = self._recorded_pack(marketplace, locale), self._chosen(marketplace, locale)
@@ -138,7 +138,7 @@ class PackFolder:
 
     def fetch(self, client: Client, marketplace: str, locale: str) -> Pack | None:
         """Request a newer pack and the withdrawn versions from the server; return the pack if there
-        is one and it is trusted. A refused one is reported once, and nothing of it is stored.
+        is one and it is trusted. A refused pack is reported once, and nothing of it is stored.
 
         Raises TryAgain and Refused, as each call of the client, and NoPack.
         """
@@ -157,8 +157,8 @@ class PackFolder:
         return pack
 
     def _held(self, marketplace: str, locale: str) -> dict[int, Pack]:
-        """Return the available packs by version; of the same version the shipped one has
-        precedence, and the recorded one is last.
+        """Return the available packs by version. Of the same version, the shipped pack has
+        precedence over the fetched pack, and both over the recorded pack.
         """
         recorded = self._recorded_pack(marketplace, locale)
         mine = {} if recorded is None else {recorded.version: recorded}

@@ -61,8 +61,8 @@ class StepResult:
 
 @dataclass
 class Outcome:
-    """`files` has the files of each download under its name, one for each round. `places` has, by
-    the step's name, the text that the one `*` of its address matched.
+    """`files` has the files of each download under its name, one for each round. `places` maps a
+    step's name to the text that the one `*` of its address matched.
     """
 
     files: dict[str, list[Path]] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class _Run:
         return self.outcome
 
     def _steps_of_next_round(self) -> tuple[pack.Step, ...]:
-        """Return the steps to repeat on a next page, without those that open the first."""
+        """Return the steps to repeat on a next page, without those that open the first page."""
         return tuple(step for step in self.workflow.steps if not isinstance(step, pack.Goto))
 
     def _turn_over(self) -> bool:

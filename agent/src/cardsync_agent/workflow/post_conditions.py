@@ -1,5 +1,5 @@
-"""Decides whether the post-condition of a step holds. A repair never changes it: its elements are
-found only by the pack's own locators.
+"""Decides whether the post-condition of a step is satisfied. A repair never changes a condition:
+the condition's elements are found only by the pack's own locators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def unmet(
     values: Mapping[str, str],
     files: Mapping[str, Sequence[Path]],
 ) -> str | None:
-    """Return what does not hold yet, or None."""
+    """Return a sentence about the part of the condition that is not satisfied, or None."""
     if then.url is not None and not fits(then.url, page.url):
         return f"the page is {shown(page.url)}, and not {then.url}"
     if then.visible is not None and locators.find(page, pack.elements[then.visible]) is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import ElementHandle, Page
 
 _MOST = 60
-# Generated IDs and classes will be different tomorrow.
+# Generated IDs and classes, which change often.
 _MADE = re.compile(r"\d{4,}|[0-9a-f]{8,}|:r\w*:|^(?:css|sc|jss|emotion|svelte)-|\d[a-z]+\d")
 _ROW = re.compile(r"\b(tr|li|article|dl)(?::nth-of-type\(\d+\))")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
@@ -57,8 +57,8 @@ _LOOKS = r"""
 
 
 def propose(page: Page, handle: ElementHandle, *, shows_data: bool = False) -> Element:
-    """Return an element with at least one locator, if only its position in the page. An element
-    that `shows_data` will have another text tomorrow.
+    """Return an element with at least one locator, in the worst case its position in the page. The
+    text of an element that `shows_data` changes, so no locator uses it.
     """
     seen: dict[str, Any] = handle.evaluate(_LOOKS)
     if shows_data:
