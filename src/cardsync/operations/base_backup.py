@@ -1,8 +1,8 @@
 """Copies the files of the embedded database: all of them once a week, and otherwise the changes
 since the previous backup. It is for databases that are too large for a daily dump.
 
-A restore combines the copies, runs them on a second server, and dumps them there, so that it
-continues as from any other backup.
+A restore combines the copies, runs them on a second server, and dumps the database there; the rest
+is as for a dump.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _WHOLE_EVERY: Final = timedelta(days=6, hours=12)
 _FIRST_VERSION: Final = 17
 # Each archive, and the folder of its files in the cluster.
 _ARCHIVES: Final = {"base.tar.gz": "", "pg_wal.tar.gz": "pg_wal"}
-# Runs the cluster that a function writes into a folder; yields its superuser's address.
+# Runs the cluster that the passed function writes into a folder; yields the URL of the cluster's
+# superuser.
 RunCopy = Callable[[Callable[[Path], None]], AbstractContextManager[str]]
 
 

@@ -73,7 +73,9 @@ def writers(connection: Connection) -> int:
 
 
 def sign_in_faults(connection: Connection) -> Iterator[str]:
-    """Sign in on each node as the application's role, as nodes do on each other."""
+    """Check on each node that the application's role can sign in, because nodes sign in on each
+    other as this role.
+    """
     with connection.transaction(force_rollback=True):
         connection.execute(f"SET LOCAL ROLE {APP_ROLE}")
         answers = _on_nodes(connection, "SELECT current_user")

@@ -190,8 +190,8 @@ def restore(
 @backup.command("restore-asked", hidden=True)
 @DATA_DIR
 def restore_asked(data_dir: Path | None) -> None:
-    """Restore the backup that the set-up page asked for; `serve` calls it, and ends its input once
-    web and worker processes have ended.
+    """Restore the backup that a person requested on the set-up page. `serve` calls this command,
+    and closes its standard input after the web and worker processes have ended.
     """
     from cardsync.operations import requested_restore
 
@@ -204,7 +204,7 @@ def restore_asked(data_dir: Path | None) -> None:
 @prints
 @DATA_DIR
 def doctor(data_dir: Path | None) -> Result:
-    """Check the installation, a line a part; exit status 1 if any is bad.
+    """Check the installation, with a line for each part; exit status 1 if a part is bad.
 
     Example: cardsync doctor
     """
@@ -221,7 +221,7 @@ def doctor(data_dir: Path | None) -> Result:
 
 
 def _replayed(url: str, objects: Path) -> str | None:
-    # Polars takes long to import, and only this needs it.
+    # Polars takes long to import, and only this function needs it.
     from cardsync.prices.receipts.replayed_receipts import fault
 
     return fault(url, objects)
@@ -302,8 +302,8 @@ def db_distribute(dry_run: bool, shards: int) -> Result:
 @click.command("rotate-secret")
 @prints
 def rotate_secret() -> Result:
-    """Put a new secret in the place of the installation's, while the service runs or not. What was
-    sealed with the old one is sealed anew; links in mails that were sent before end.
+    """Replace the installation's secret, whether the service runs or not. Data that was sealed with
+    the old secret is sealed again; links in mails that were sent before stop working.
 
     Example: cardsync admin rotate-secret
     """

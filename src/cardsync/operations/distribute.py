@@ -1,8 +1,8 @@
 """Spreads a database over the nodes of a Citus cluster: each seller's rows are together on one
 node.
 
-Every step first checks the current state. The next call continues a killed one, and a call after a
-migration spreads the new tables.
+Every step first checks the current state. So a call continues an earlier call that was killed, and
+after a migration it spreads the new tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Connection = psycopg.Connection[Any]
 Say = Callable[[str], None]
 # All tenant tables are distributed like this one.
 _FIRST: Final = "account"
-# A transaction that uses one node and tables of the coordinator needs a two-phase commit.
+# A transaction that uses one node also writes this table of the coordinator. As a managed table, it
+# is committed together with the node, in two phases.
 _MANAGED: Final = "work_due"
 
 _OF_DATABASE: Final = {
@@ -49,7 +50,7 @@ _COPIED: Final = """
         END IF;
     END $do$
 """
-# The copied rows were counted by their table's triggers when they were created.
+# Triggers are off while rows are copied, because they counted the rows when these were created.
 _UNCOUNTED: Final = "SET LOCAL session_replication_role = replica"
 
 
@@ -69,7 +70,7 @@ class Step(NamedTuple):
 
 def distribute(url: str, places: Places, shards: int, say: Say, *, dry_run: bool) -> list[Step]:
     """Spread the database, and return the steps that were done, or with `dry_run` would be. `url`
-    is a superuser's. Raises CommandError.
+    signs in as a superuser. Raises CommandError.
     """
     check(url)
     with connect(url, role=None, autocommit=True) as connection:
@@ -83,7 +84,8 @@ def _spread(
 ) -> list[Step]:
     taken = []
     for phase in _PHASES:
-        # Until this phase the rows are also in their former tables.
+        # The database is checked before this phase, because until then the rows are also in their
+        # former tables.
         if phase is _emptied and not dry_run:
             found = cluster_checks.spread_faults(connection, places.tenants, places.everywhere)
             _must_not(found)
@@ -231,5 +233,5 @@ def _column(connection: Connection, statement: str, values: Any = None) -> list[
     return [row[0] for row in connection.execute(statement, values)]
 
 
-# A copy on each node loses the grants of its sequences, so these follow the tables.
+# The copies on the nodes lose the grants of their sequences, so the grants follow the tables.
 _PHASES: Final = (_settings, _functions, _references, _tenants, _managed, _grants, _emptied)

@@ -166,7 +166,7 @@ def _backups(settings: Settings) -> Iterator[Line]:
         made_at = _newest_backup(settings)
         is_here = made_at is not None
         if not is_here and not settings.daily_backups:
-            # Another host makes them, or a separate container.
+            # Another host or a separate container makes the backups and reports them.
             rows = connection.execute(backup_reports.NEWEST)
             made_at = backup_reports.state_of(rows, clock.now()).backup.last_good
     folder = settings.backups_folder

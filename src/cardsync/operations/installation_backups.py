@@ -70,7 +70,7 @@ class InstallationBackups:
                 found = self._pulled(self._bucket, wanted)
         found = found or backup_folder.find(self._folder, name)
         parent = found.manifest.parent
-        # This also works if copying stopped between a backup and its base.
+        # An earlier copy may have stopped between a backup and the backups on which it builds.
         while self._bucket and parent is not None:
             if not self._is_here(parent):
                 self._pulled(self._bucket, parent)
@@ -165,7 +165,7 @@ class InstallationBackups:
 
     @contextmanager
     def _restored(self, found: Backup, *, damaged: bool = False) -> Iterator[str]:
-        """Yield the name of a fresh database that holds the backup and was checked."""
+        """Yield the name of a fresh database that contains the backup and was checked."""
         with ExitStack() as stack:
             stack.enter_context(restore_backup.alone(self.target))
             base_backup.check(found, objects_too=not damaged)
@@ -196,7 +196,7 @@ class InstallationBackups:
         made = take_backup.take(source, self._folder, self._say, self._killed)
         if self._bucket:
             away = set(self._bucket.names())
-            # One may be missing there because its copy failed, or the bucket is new.
+            # A backup may be missing in the bucket, because its copy failed or the bucket is new.
             for one in base_backup.chain(made):
                 if one.name not in away:
                     self._say(f"copying {one.name} to {self._bucket.url} …")
@@ -234,8 +234,8 @@ class InstallationBackups:
 
 
 def _kept(parents: Mapping[str, str | None]) -> set[str]:
-    """Return the names of the backups to keep, with those on which they build. `parents` has the
-    backup on which each builds.
+    """Return the names of the backups to keep, and of the backups on which they build. `parents`
+    maps a backup's name to the backup on which it builds.
     """
     times = {name: at for name in parents if (at := backup_folder.moment_of(name))}
     keep = backup_schedule.kept(times.values())

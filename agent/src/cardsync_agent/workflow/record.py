@@ -1,8 +1,8 @@
 """Records a workflow: a person clicks through it once in the browser, the agent proposes each step
 with its locators and its post-condition, and the person confirms it in the terminal.
 
-Typed text is not read, and a form with a password is not recorded at all. With Alt a click only
-points: at a number to check, or with Shift at an element that a picture must not show.
+Typed text is not read, and a form with a password is not recorded at all. A click with Alt does not
+reach the page: it selects a number to check, or with Shift an element that a picture must not show.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _SETTLES = 1.0
 _DOWNLOAD_BEGINS = 2.0
 _MOST_NEW = 3
 
-# A click is held until its element was examined, and then done by the agent. A form with a password
-# belongs to the person.
+# The script stops a click until its element was examined; then the agent clicks. A form with a
+# password is not watched, because the person fills it.
 _REPORT = r"""
 (() => {
   if (window.__cardsync) return;
@@ -97,7 +97,7 @@ QUESTION = (
     "keep it? [y]es, [n]o, yes and it [c]hanges something, yes and [e]nd, [ce] it changes something"
     " and ends: "
 )
-# An option that is chosen each time.
+# The answer for an option that is chosen each time.
 _FIXED = "fixed"
 _HOW = (
     "click through the workflow once; each step is confirmed here. With Alt, click a number that"
@@ -126,13 +126,13 @@ class Recorder:
         self._browser, self._origin, self._ask, self._write = browser, origin, ask, write
         file, self._values = pack.WORKFLOWS.get(workflow, ("", ()))
         self._file = file or workflow
-        # The person's turn may be at any site.
+        # Whether clicks at other sites count, because the person's turn may be at any site.
         self._elsewhere = False
         self._events: list[_Event] = []
         self._recorded = Recorded()
 
     def record(self, start: str) -> Recorded:
-        """Return once the person ends the workflow, or closes the tab."""
+        """Record until the person ends the workflow or closes the tab."""
         with browser_errors():
             page = self._open(start)
             self._first_step(page, start)
@@ -146,8 +146,8 @@ class Recorder:
         return self._recorded
 
     def record_turn(self, start: str, kind: pack.TurnKind) -> Recorded:
-        """Record a page that needs the person, by an element that only it has, or by its other
-        site.
+        """Record a page that needs the person, by an element that only this page has, or by its
+        foreign site.
         """
         self._elsewhere = True
         with browser_errors():
@@ -231,7 +231,7 @@ class Recorder:
         if columns is not None:
             then, elements = pack.Condition(), {}
         elif then == pack.Condition():
-            # Nothing else changed: at least the element is still there.
+            # Nothing else changed, so the condition is that the element is still there.
             then = pack.Condition(visible=name)
         step = self._made(event, name, then, columns)
         self._show(step, element, elements)
@@ -274,7 +274,9 @@ class Recorder:
         return answer == "e"
 
     def _click(self, page: Page, handle: ElementHandle) -> list[str] | None:
-        """Do the held click; return the columns of the file that it downloaded, if any."""
+        """Do the click that was stopped; return the columns of the file that it downloaded,
+        if any.
+        """
         page.evaluate(_LET_THROUGH, True)
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -296,7 +298,7 @@ class Recorder:
     def _condition(
         self, page: Page, address: str, before: list[str]
     ) -> tuple[pack.Condition, dict[str, pack.Element]]:
-        """Propose a condition that held after the step and not before."""
+        """Propose a condition that is satisfied after the step and was not before."""
         url = (
             _pattern(page.url) if page.url.partition("?")[0] != address.partition("?")[0] else None
         )
@@ -331,7 +333,7 @@ class Recorder:
         return pack.Click(name=step_name, element=name, then=then)
 
     def _choice(self, step: pack.Choose, option: str) -> pack.Choose:
-        """Let a select use the current option each time, or the one in a named value."""
+        """Let a select use the current option each time, or the option in a named value."""
         known = (_FIXED, *self._values) if option else (_FIXED,)
         value = self._one_of("name of the value that is chosen", known)
         if value == _FIXED:
@@ -339,7 +341,9 @@ class Recorder:
         return msgspec.structs.replace(step, value=value)
 
     def _one_of(self, what: str, known: Sequence[str]) -> str:
-        """Return the name that the person chooses; the default is the first that has no step."""
+        """Return the name that the person chooses; the default is the first name that no
+        step uses.
+        """
         used = {getattr(step, "value", None) for step in self._recorded.steps}
         usual = next((name for name in known if name not in used), known[0])
         while len(known) > 1:

@@ -60,7 +60,7 @@ def read_index(folder: Path) -> Index:
 
 
 class RecordedPages:
-    """A server for them, used with `with`. `origin` is its address."""
+    """A server of recorded pages, as a context manager. `origin` is its address."""
 
     def __init__(self, folder: Path, index: Index, origins: Sequence[str]) -> None:
         self._folder, self._index, self._origins = folder, index, origins

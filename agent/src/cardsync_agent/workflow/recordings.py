@@ -1,4 +1,4 @@
-"""Adds a person's recording to a pack, and completes a newer pack by it. Pure."""
+"""Adds a person's recording to a pack, and completes a newer pack with the recording. Pure."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def is_known(of: pack.Pack, turn: pack.YourTurn) -> bool:
 def _merged(
     before: Mapping[str, pack.Element], new: Mapping[str, pack.Element]
 ) -> tuple[dict[str, pack.Element], dict[str, str]]:
-    """Return all elements, and the name of each new one there: two different elements with one name
-    are both kept.
+    """Return all elements, and the names of the new elements among them: a new element gets another
+    name if a different element has its name.
     """
     elements, names = dict(before), {}
     for name, element in new.items():
@@ -134,7 +134,9 @@ def _merged(
 
 
 def _placed(step: pack.Step, workflow: str, before: pack.Pack) -> pack.Step:
-    """Make a workflow that continues a staged import open the current one, not the recorded one."""
+    """Make a workflow that continues a staged import open the current import instead of the
+    recorded one.
+    """
     staged = before.workflows.get("stage_prices")
     if not isinstance(step, pack.Goto) or workflow == "stage_prices" or staged is None:
         return step

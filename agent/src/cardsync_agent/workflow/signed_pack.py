@@ -1,8 +1,8 @@
-"""Checks a signed workflow pack against the pinned keys: it returns the Pack that a pinned key
-signed, or raises Untrusted with the reason. Pure.
+"""Checks a signed workflow pack against the pinned keys: returns the Pack that a pinned key signed,
+or raises Untrusted with the reason. Pure.
 
-The signature covers a prefix of its own before the pack's canonical JSON, so that no signature of a
-release can pass as one of a pack, nor one of a pack as one of a release.
+The signature covers the prefix DOMAIN and the pack's canonical JSON, so that a signature of a
+release is not valid for a pack, nor a signature of a pack for a release.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync_agent.signed_release import Untrusted, canonical, is_signed
 from cardsync_agent.workflow.pack import MOST_BYTES, BadPack, Pack, Step, read
 
 DOMAIN: Final = b"cardsync workflow pack v1\n"
-# Besides the pack: white space, which is not signed, and the signature.
+# A file also contains white space, which is not signed, and the signature.
 MOST_FILE_BYTES: Final = 2 * MOST_BYTES
 VERBS: Final = frozenset(
     str(info.tag)
@@ -31,8 +31,8 @@ VERBS: Final = frozenset(
 @dataclass(frozen=True)
 class Wanted:
     """The marketplace and the locale that the agent works with, and the origins that its
-    configuration allows there: a pack cannot send the browser elsewhere. On `sign_in_origins` it
-    may only make the agent wait.
+    configuration allows: a pack cannot send the browser elsewhere. On `sign_in_origins` a pack may
+    only make the agent wait.
     """
 
     marketplace: str

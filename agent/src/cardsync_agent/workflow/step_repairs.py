@@ -37,7 +37,7 @@ class Repaired:
 
 
 class StepRepairs:
-    """`folder` is part of the sentence that asks the person."""
+    """Finds elements by repairs. `folder` is named in the sentence that asks the person."""
 
     def __init__(
         self, pack: Pack, repairs: Repairs, kept: KeptRepairs, folder: str = "DIR"
@@ -58,7 +58,8 @@ class StepRepairs:
         lost = description(element)
         for one in self._kept.usable(workflow, step.name, lost, changes=step.changes):
             on = _look(page, one.found, step, opens=True)
-            # The person confirmed what it showed then: another text may be another button.
+            # The person confirmed the repair by its element's text: another text may be another
+            # button.
             if on is not None and (not step.changes or _is_alike(_shows(on), one.shows)):
                 return Repaired(Target(on, f'repair {one.number} "{one.found}"'), one)
         return None
@@ -76,7 +77,8 @@ class StepRepairs:
             raise
         except (NotFound, Refused) as no:
             raise ElementLost(str(no)) from no
-        # A step that a person must confirm opens no menu yet: its button may do anything.
+        # For a step that a person must confirm, no menu is opened, because its button may do
+        # anything.
         on = _look(page, repair.selector, step, opens=not step.changes)
         wrong = self._kept.wrong(workflow, step.name, lost.selector)
         if repair.selector in wrong or (on and any(_is_same(page, on, one) for one in wrong)):
@@ -95,7 +97,7 @@ class StepRepairs:
         return Repaired(Target(on, f'repair "{repair.selector}"'), kept)
 
     def held(self, repaired: Repaired) -> None:
-        """Record that the post-condition held: the repair may be used again."""
+        """Record that the post-condition was satisfied: the repair may be used again."""
         kept = repaired.kept
         kept.state, was_confirmed, kept.confirmed = "used", kept.confirmed, True
         self._kept.note(kept)
@@ -106,7 +108,7 @@ class StepRepairs:
         self._failed(repaired.kept, error)
 
     def _failed(self, kept: KeptRepair, error: str) -> None:
-        """Report a failed repair; a confirmed one waits for a person again."""
+        """Report a failed repair; a confirmed repair waits for the person again."""
         kept.state = "proposed" if kept.state == "confirmed" else "failed"
         self._kept.note(kept)
         self._repairs.did_not_hold(_repair(kept), error)

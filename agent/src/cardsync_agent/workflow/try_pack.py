@@ -22,7 +22,7 @@ from cardsync_agent.workflow.perform import StepResult, Tools, perform
 from cardsync_agent.workflow.recorded_pages import RecordedPages, read_index
 
 _PACE = HumanPace(rest_least=0.0, rest_most=0.0, element=3.0, optional=0.3, turn_most=0.0)
-# Recorded pages answer immediately: a condition that does not hold soon never does.
+# Recorded pages answer immediately, so a condition that is not satisfied within this time fails.
 _WITHIN = 5
 # Nothing of a recorded page may reach the real site.
 _ALONE = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",)

@@ -69,7 +69,7 @@ def written(path: Path) -> Iterator[EntryWriter]:
     """Write an archive to `path`, either completely or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     try:
-        # Only the owner may read it.
+        # Only the owner may read the archive.
         with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+b") as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as file:
                 yield EntryWriter(file)
@@ -156,8 +156,8 @@ def _manifest(file: zipfile.ZipFile) -> Manifest:
 
 
 def _check_files(path: Path, file: zipfile.ZipFile, manifest: Manifest) -> None:
-    """Check the files: the digest proves that nothing changed, this that the writer wrote all of
-    it.
+    """Check that the archive has exactly the files of its manifest. The digest proves only that
+    nothing has changed since the archive was written.
     """
     said = {table_entry(name): line for name, line in manifest.tables.items()}
     said |= {f"{OBJECTS}/{key}": line for key, line in manifest.objects.items()}

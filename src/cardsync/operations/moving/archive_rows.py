@@ -31,14 +31,14 @@ ID_MOST: Final = 2**53 - 1
 # The largest distance between an archive's newest ID and the newest here: a greater one would use
 # up the IDs of all shops.
 IDS_AHEAD: Final = 10**10
-# The most rows of tables that are read whole, and of all others.
+# The most rows of tables that are read whole, and of all other tables.
 _WHOLE_MOST: Final = 100_000
 _ROWS_MOST: Final = 200_000_000
 # The most months of price history: each month is a partition of a table that all shops share.
 MONTHS_MOST: Final = 120
 # Listings that a shop or a member created have negative numbers.
 _OF_LISTINGS: Final = frozenset({"marketplace_id", "listing_id", "sku_id"})
-# -1 if the rule of a sale is unknown.
+# These columns may be -1: the rule of a sale is unknown.
 _OR_UNKNOWN: Final = frozenset({"profit_sum.rule_id"})
 _OF_ONE_ROW: Final = ("seller", "account")
 _HISTORY: Final = "price_observation"
@@ -47,7 +47,8 @@ _ALSO_IDS: Final = frozenset({"id", "replaces", "received", "undone_by", "takes_
 
 
 _KEY: Final = "^[a-z]+/u{seller}/[A-Za-z0-9][A-Za-z0-9._-]*$"
-# An object's key in JSON, and a number there that might replace another. JSON must be in the
+# `_KEY_IN_JSON` finds an object's key in a JSON text. `_NO_NUMBER` finds the ID of a member or a
+# product that is not a plain number: an import replaces such IDs in the text, which must be in the
 # database's own format.
 _KEY_IN_JSON: Final = '"[a-z]+/u{seller}/[^"]*"'
 _NO_NUMBER: Final = (
@@ -89,8 +90,8 @@ class Judge:
         rows: int,
         referred: Sequence[str],
     ) -> None:
-        """Validate a table. `expected` are the columns of `part`, `rows` is their number in the
-        manifest, and `referred` are the columns by which other tables reference this one.
+        """Validate a table. `expected` are the columns of `part`, `rows` is the number of rows in
+        the manifest, and `referred` are the columns by which other tables reference this one.
         """
         try:
             file = pl.scan_parquet(path)
@@ -248,8 +249,8 @@ def json_columns(table: Table, names: Iterable[str]) -> list[str]:
 
 
 def _references(table: Table) -> Iterator[tuple[list[str], str, list[str]]]:
-    """Yield the referencing columns, the referenced table, and its columns. They omit the seller,
-    who is the same for all rows and is in none of them.
+    """Yield the referencing columns, the referenced table, and its columns. `seller_id` is omitted,
+    because all rows have the same seller and the archive does not repeat it.
     """
     for key in _strict(table.foreign_key_constraints):
         pairs = [

@@ -42,7 +42,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "shared_repair_vote": "Votes are counted over the shops of one installation",
     "upload_request": "Its address for an upload is the old one: the agent asks for another",
 }
-# The rows that the archive contains of a table, where it does not contain all.
+# The conditions of tables of which the archive does not contain all rows.
 WHICH: Final[Mapping[str, str]] = {
     # Tokens of grants end with their grants; the others stay as names in the activity feed.
     "access_token": "grant_id IS NULL",
@@ -127,7 +127,7 @@ NOT_TAKEN: Final[Mapping[str, str]] = {
 # IDs of these tables are unique within an installation, so they are assigned anew; IDs of all other
 # tables are unique within a seller, and stay.
 COUNTED_ANEW: Final = ("member", "api_key", "access_token", "passkey")
-# The kinds of IDs in a column, a text or a JSON key.
+# The columns and JSON keys with IDs of members, and those with IDs of products.
 MEMBERS: Final = frozenset({"member_id", "contributed_by"})
 PRODUCTS: Final = frozenset({"product_id", "was_product_id"})
 # The columns whose texts name a caller, such as `member 3`, or an object of the seller.
@@ -147,8 +147,8 @@ KEYS: Final = frozenset({"storage_key", "source_key", "screenshot_key"})
 # The kinds of stored objects in an archive; `syncs` are uploads that nobody has accepted.
 OBJECTS: Final = ("accepted", "debug", "receipts", "pictures", "old")
 
-# The table of the catalog's products of the seller's cards, and the columns that identify a product
-# for another installation; an import looks the last ones up in its own catalog.
+# The table of the catalog's products that the seller's rows name, and the columns that identify a
+# product for another installation: an import looks them up in its own catalog.
 PRODUCT: Final = "product"
 _PRODUCT: Final = (
     "id",
@@ -187,7 +187,7 @@ class Part:
     of_seller: bool = True
 
     def query(self, seller_id: int) -> str:
-        """Return the query of the rows; everything in it but the number is our own text."""
+        """Return the query of the rows; all of its text except the number is our own."""
         listed = ", ".join(f"{one.value} AS {quoted(one.name)}" for one in self.columns)
         owner = "id" if self.name == "seller" else "seller_id"
         own = f"{owner} = {int(seller_id)} AND " if self.of_seller else ""

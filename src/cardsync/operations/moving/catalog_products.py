@@ -1,5 +1,5 @@
-"""Finds the products of an archive in this installation's catalog by their identity; missing ones
-are found or created as an upload of the same cards would.
+"""Finds the products of an archive in this installation's catalog by their identity; missing
+products are found or created as by an upload of the same cards.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from cardsync.platform.database.session import Database
 
 
 async def known(session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
-    """Return `old` and `new`, the IDs there and here, of the products that the catalog has."""
+    """Return the columns `old` and `new`, the IDs in the archive and here, of the products that the
+    catalog has.
+    """
     asked = archived.select("id", "identity")
     await new_table(session, "asked", asked, {"id": "bigint"}, analyzed=True)
     return await read_rows(
