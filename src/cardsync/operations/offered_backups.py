@@ -26,7 +26,8 @@ class OfferedBackup(NamedTuple):
 
 def offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
     """Return the newest backups with a shop, and why the bucket cannot be read (empty if it can).
-    The list is empty if no `serve` process restores backups. It reads files and queries the bucket.
+    The list is empty if no `serve` process restores backups. The function reads files and queries
+    the bucket.
     """
     if requested_restore.read(settings.data_dir) is None:
         return [], ""

@@ -18,7 +18,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.urls import connect
 
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
-# Where Debian and others install the programs of each version.
+# The folders in which Debian and other systems install the programs of each version.
 _ELSEWHERE: Final = ("/usr/lib/postgresql", "/usr/pgsql")
 
 

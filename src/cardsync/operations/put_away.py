@@ -1,10 +1,10 @@
-"""Moves old rows into Parquet files of the object store, a slab of a month at a time, and deletes
-expired files.
+"""Moves old rows into Parquet files of the object store, one slab (a part of a month's rows) at a
+time, and deletes expired files.
 
 Each attempt has its own file, recorded in `old_rows` before it is written. Then one transaction
-reads the slab, writes the file, reads it back, and deletes the rows: a killed worker leaves the
-rows where they were, and its file is swept a day later. The writer of a file locks its row, so that
-other workers skip it and an erasure of the seller waits.
+reads the slab, writes the file, reads it back, and deletes the rows. If a worker is killed, the
+rows stay where they were, and its file is swept a day later. The writer of a file locks the file's
+row in `old_rows`, so that other workers skip it and an erasure of the seller waits.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _FORGET: Final = "DELETE FROM old_rows WHERE seller_id = :seller AND id = :id"
 
 
 class Damaged(Exception):
-    """A file does not read back as it was written: the rows stay."""
+    """A file's content differs from what was written; its rows stay in the database."""
 
 
 class _Slab(NamedTuple):
@@ -92,8 +92,8 @@ async def _until(ends: float, slabs: AsyncGenerator[int, None]) -> AsyncIterator
 
 
 async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) -> int:
-    """Move old rows, seller by seller, for a minute; return how many. Remaining rows, and sellers
-    that fail, are tried again in the next hour.
+    """Move old rows, seller by seller, for a minute; return the number of moved rows. Remaining
+    rows, and sellers that fail, are tried again in the next hour.
     """
     sellers = await all_sellers(work.database)
     # In random order, so that each seller gets a turn even if one has more than an hour's rows.

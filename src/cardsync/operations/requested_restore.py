@@ -27,8 +27,8 @@ _UNDER_WAY: Final = ("asked", "loading", "switching")
 
 
 class RestoreRequest(msgspec.Struct, frozen=True):
-    """A backup's name and the outcome of its restore. `failure` is one sentence. `offered` means
-    that `serve` can restore one.
+    """A backup's name and the outcome of its restore. `failure` is one sentence. The state
+    `offered` means that `serve` can restore a backup.
     """
 
     name: str = ""

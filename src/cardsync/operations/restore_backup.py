@@ -1,7 +1,7 @@
 """Restores a backup into a fresh database beside the one in use, checks it, and then switches.
 
 Until the switch, which is one transaction, the old database does not change; afterwards it is kept
-under another name. The next restore drops the remains of a killed one.
+under another name. The next restore drops the remains of a killed restore.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def must_fit(target: Target, backup: Backup, *, foreign: bool) -> None:
 
 
 def must_rest(target: Target) -> None:
-    """Raise CommandError while other processes use the database: they would write to the old one."""
+    """Raise CommandError while other processes use the database: they would write to the old
+    database.
+    """
     with _maintenance(target) as connection:
         others = connection.execute(
             """
@@ -146,7 +148,9 @@ def must_rest(target: Target) -> None:
 
 
 def _await_rest(target: Target) -> None:
-    """Wait for that at the switch, when a reader of metrics may be connected briefly."""
+    """Wait until no other process uses the database, because a reader of metrics may be connected
+    briefly.
+    """
     for _ in range(_LOOKS):
         with suppress(errors.CommandError):
             must_rest(target)
@@ -168,8 +172,9 @@ def alone(target: Target) -> Iterator[None]:
 
 @contextmanager
 def restored(target: Target, backup: Backup, say: Say, check: Check) -> Iterator[str]:
-    """Yield the name of a fresh database that holds the backup and passed all checks; it is dropped
-    afterwards unless it was switched to. The caller holds the lock of `alone`. Raises CommandError.
+    """Yield the name of a fresh database that contains the backup and passed all checks; it is
+    dropped afterwards unless it was switched to. The caller has the lock of `alone`. Raises
+    CommandError.
     """
     name = f"{target.database}_{_FRESH}_{clock.now():%Y%m%d%H%M%S}"
     with _maintenance(target) as connection:
@@ -258,7 +263,9 @@ def restore_objects(target: Target, backup: Backup) -> int:
 
 
 def restore_secret(backup: Backup, secret: Path) -> bool:
-    """Replace the secret that a fresh installation has just made by the backup's."""
+    """Replace the secret that a fresh installation has just made by the backup's secret; return
+    whether the backup has one.
+    """
     if backup.manifest.secret is None:
         return False
     draft = secret.with_name(f".{secret.name}-restored")

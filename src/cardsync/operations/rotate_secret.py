@@ -51,7 +51,8 @@ def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
             secret.begin_rotation(settings, lambda seal: keep_seal(owner, seal))
         keep_seal(owner, secret.seal(settings))
         anew = asyncio.run(_sealed_anew(settings, seal_anew))
-        # Nothing that is left opens with the former secret, and its holder must lose access.
+        # No stored value needs the former secret any more, and whoever has that secret must lose
+        # access.
         former = [secret.seal_of(one) for one in secret.former_secrets(settings)]
         drop_seals(owner, former)
         secret.end_rotation(settings)
@@ -66,8 +67,8 @@ async def _sealed_anew(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
 
 @contextmanager
 def _alone(url: str) -> Iterator[None]:
-    """Hold the lock of backups: a backup made during the rotation would have a secret for only half
-    of its rows.
+    """Hold the lock of backups: a backup made during the rotation would contain the secret of only
+    half of its rows.
     """
     with connect(url, role=None) as connection:
         if not locked_by_connection(connection, Lock.BACKUP):

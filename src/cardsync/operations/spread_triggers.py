@@ -20,8 +20,8 @@ _COLUMNS: Final = ("seller_id", "status_group", "shipping_type", "refund_amt", "
 
 
 def replaced_functions(connection: psycopg.Connection[Any]) -> Iterator[tuple[str, str]]:
-    """Return the functions of statement triggers that still read such rows, each with its new
-    definition.
+    """Return the functions of statement triggers that still read the rows of the trigger's
+    statement, each with its new definition.
     """
     asked = """
         SELECT p.proname, pg_get_functiondef(p.oid) FROM pg_proc p

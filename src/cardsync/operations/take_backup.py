@@ -1,7 +1,7 @@
 """Makes a backup: one snapshot of the database and the objects of that moment, in a folder.
 
-It is written under another name and renamed when it is complete and on the disk. Rows are counted
-in the dumped snapshot, so that a restored database can be compared with them.
+The backup is written under another name and renamed when it is complete and on the disk. Rows are
+counted in the dumped snapshot, so that a restored database can be compared with them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class UnderWay(errors.CommandError):
 
 @dataclass(frozen=True)
 class Source:
-    """The parts of a backup: a database by the address of its owner or the backup role, the folder
+    """The sources of a backup: a database by the URL of its owner or of the backup role, the folder
     of the local objects (None if they are in a bucket), and the file of the secret. For a base
-    backup `base_url` is the owner's address.
+    backup `base_url` is the owner's URL.
     """
 
     database_url: str
@@ -56,7 +56,7 @@ class Source:
 
 def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) -> Backup:
     """Make a backup in `folder`. Raises CommandError, and then leaves nothing behind. `killed` is
-    called with the name of each earlier one that was stopped before its end.
+    called with the name of each earlier backup that was stopped before its end.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
@@ -179,7 +179,7 @@ def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[s
             continue
         target = partial / backup_folder.OBJECTS / key
         target.parent.mkdir(parents=True, exist_ok=True)
-        # It may have expired and been deleted in the meantime.
+        # The object may have expired and been deleted in the meantime.
         with suppress(FileNotFoundError):
             line = known.get(key)
             before = earlier.path / backup_folder.OBJECTS / key if earlier and line else None
@@ -193,7 +193,7 @@ def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[s
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether they are one file, or a file and its copy on another disk."""
+    """Return whether the two paths are the same file, or a file and its copy on another disk."""
     if not other.exists():
         return False
     here, there = one.stat(), other.stat()

@@ -162,7 +162,7 @@ def troubleshooting_page() -> str:
     return _HEAD + "\n".join(lines) + "\n"
 
 
-# An error's class exists once its module is imported here.
+# The modules are imported here, because their error classes exist only after the import.
 _REFUSALS: Final = (errors, of_agents, of_imports, of_prices, of_sales, of_shop, of_stock)
 
 

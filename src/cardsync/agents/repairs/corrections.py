@@ -1,8 +1,8 @@
 """Stores a seller's corrections: a verified selector is served to the agent, and a failed selector
 is not proposed again.
 
-One row replaces one selector by another. It changes from proposed to verified, and from either to
-disabled, which is final.
+A row records the replacement of one selector by another. Its state changes from proposed to
+verified, and from either state to disabled, which is final.
 """
 
 from __future__ import annotations

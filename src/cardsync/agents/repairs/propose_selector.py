@@ -138,10 +138,12 @@ def _is_figure(lost: LostElement) -> bool:
 
 
 def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
-    """Yield the elements to compare. If the lost element's use is known, these are the elements of
-    that use. If the lost element was a text, these are all texts. Otherwise these are all controls,
-    and texts with the lost element's tag or, if the tag is unknown, all texts for a step that only
-    reads.
+    """Yield the candidates, the elements to compare with the lost element.
+
+    If the lost element's use is known, the candidates are the elements with that use. If the lost
+    element was a text, the candidates are all texts. Otherwise the candidates are all controls, and
+    the texts with the lost element's tag. If the tag is unknown and the step only reads, all texts
+    are candidates as well.
     """
     only_shows = sought.only_shows()
     unlike = _NAMING - {sought.tag}

@@ -22,7 +22,7 @@ class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
 
 
 class ProposedRepair(msgspec.Struct, tag_field="status", tag="proposed"):
-    """`id` is the heal's ID. Confirm with it, or the correction's ID, after the step worked."""
+    """`id` is the heal's ID. After the step worked, confirm with this ID or the correction's ID."""
 
     id: int
     correction: RepairedSelector

@@ -18,8 +18,8 @@ _ADVANCED: Final = """
 """
 _CARD_BLOCKS: Final = "card_id_block"
 _DRAWN: Final = "SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
-# The most IDs that are drawn one by one. No other process draws as many at this moment, so a
-# sequence that is further away is set instead, and never backwards.
+# The most IDs that are drawn one by one. For a larger gap the sequence is set instead, but never
+# backwards: no other process draws this many IDs at the same time.
 _DRAWN_MOST: Final = 1_000_000
 _SET: Final = """
     SELECT setval(CAST(:sequence AS regclass), :newest) FROM {sequence} WHERE last_value < :newest
@@ -38,8 +38,8 @@ async def near(session: AsyncSession, table: Table, newest: int) -> None:
 
 
 async def advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> None:
-    """Draw IDs from the sequence here up to the archive's newest. No other transaction can get one
-    of them: each ID is drawn and none returned.
+    """Draw IDs from this installation's sequence up to the archive's newest ID, so that no other
+    transaction can get one of them.
     """
     if table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
         return
@@ -56,7 +56,9 @@ def _counted(table: Table) -> str:
 
 
 async def _sequence(session: AsyncSession, table: Table) -> tuple[str, int] | None:
-    """Return the sequence of the table's IDs, and how many IDs each of its numbers represents."""
+    """Return the sequence of the table's IDs, and the number of IDs that each of its numbers
+    represents.
+    """
     if table.name == "card":
         return _CARD_BLOCKS, CARD_ID_BLOCK
     if all(one.identity is None for one in table.columns):

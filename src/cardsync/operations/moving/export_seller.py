@@ -1,7 +1,7 @@
 """Exports a seller: every row of one moment and the stored objects, into an archive.
 
-Rows are read by COPY and converted to Parquet a part at a time, so that memory holds a part of a
-table and never a shop.
+Rows are read by COPY and converted to Parquet in parts, so that memory contains only a part of a
+table.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ async def _objects(store: Store, writer: EntryWriter, seller_id: int) -> dict[st
     for kind in archive_tables.OBJECTS:
         for key in await store.keys(f"{kind}/u{seller_id}"):
             name = f"{kind}/{key.rpartition('/')[2]}"
-            # It may have expired and been deleted in the meantime.
+            # The object may have expired and been deleted in the meantime.
             with suppress(ObjectMissing), TemporaryDirectory(prefix="cardsync-") as folder:
                 path = Path(folder) / "object"
                 with path.open("wb") as file:

@@ -62,7 +62,7 @@ async def must_fit(
     choices: ImportChoices,
 ) -> list[str]:
     """Return the owners' addresses. Raises CommandError for an archive that this installation
-    cannot import, or has already.
+    cannot import or has already imported.
     """
     manifest = archive.manifest
     if manifest.revision > head_revision():

@@ -1,8 +1,8 @@
 """Imports a seller of another installation from an archive, in one transaction: either completely
 or not at all.
 
-Objects are written before the rows that name them. `left_objects` deletes those of an import that
-was killed.
+Objects are written before the rows that name them. `left_objects` deletes the objects of a killed
+import.
 """
 
 from __future__ import annotations
@@ -254,7 +254,9 @@ async def _table(database: Database, coming: _Coming, table: Table, say: Say) ->
 
 
 async def _written(coming: _Coming, table: Table, into: str) -> int:
-    """Write the rows of a table into it, or into another with its columns; return how many."""
+    """Write the archive's rows of a table into the table `into`, which has the same columns; return
+    the number of rows.
+    """
     session, rows = coming.session, coming.rows(table)
     [part] = archive_tables.parts([table], coming.archive.manifest.holds)
     columns = rows.collect_schema().names()
@@ -304,7 +306,7 @@ def _insert(table: Table, into: str, columns: Sequence[str]) -> str:
 
 def _sealed_again(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
     """Seal the secrets of webhooks for this installation. A webhook without its secret gets a new
-    one, and is off until an owner has entered it at its receiver.
+    secret, and is off until an owner has entered the secret at its receiver.
     """
     now = clock.now()
     plain = [
@@ -334,7 +336,7 @@ async def _partitions(database: Database, rows: pl.LazyFrame, seller_id: int) ->
 async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest) -> None:
     now = clock.now()
     account = await session.get_one(Account, seller_id)
-    # Consent was given to the network of the other installation.
+    # The seller consented only to the network of the other installation.
     await exposure.follow(session, account, now)
     for figure in (Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS, Figure.RECOMMENDATIONS):
         await mark_due(session, seller_id, figure)
@@ -372,5 +374,5 @@ def _is_here(table: str) -> str:
 
 
 def _line(error: Exception) -> str:
-    """Return the error's first line; the others may quote cells."""
+    """Return the error's first line; further lines may quote cells."""
     return str(error).partition("\n")[0][:200]

@@ -1,7 +1,7 @@
-"""Replaces the other installation's IDs in an archive's rows by those of this one. Pure.
+"""Replaces the other installation's IDs in an archive's rows by this installation's IDs. Pure.
 
-The IDs of a seller's own tables stay. New are the IDs of the seller, of members and credentials,
-and of the catalog's products.
+The IDs of a seller's own tables do not change. The seller, members, credentials and the catalog's
+products have new IDs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _OF_A_MATCH: Final = ("became", "was")
 
 @dataclass(frozen=True)
 class NewIds:
-    """`anew` has the new ID of each old one by table. In texts, an ID that it lacks, of somebody
-    who left, becomes the table's `spare`, which is never assigned.
+    """`anew` maps each table's old IDs to new IDs. In texts, the ID of a person who left is not in
+    `anew` and becomes the table's `spare`, an ID that is never assigned.
     """
 
     old_seller: int

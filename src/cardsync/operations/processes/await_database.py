@@ -19,8 +19,8 @@ _SAID_EACH: Final = 60
 
 
 def await_database(settings: Settings, say: Callable[[str], None]) -> None:
-    """Return once the database answers with this program's schema. Raises RuntimeError if its
-    schema is another one.
+    """Return once the database answers with this program's schema. Raises RuntimeError if it has a
+    different schema.
     """
     assert settings.database_url is not None
     tries = 0

@@ -32,7 +32,7 @@ _ASKED_SECONDS: Final = 2
 
 @contextmanager
 def daily_backups(ready: Settings) -> Iterator[None]:
-    """Make the daily backup when it is due, and requested ones, each in its own process."""
+    """Make the daily backup when it is due, and requested backups, each in its own process."""
     if not ready.daily_backups:
         requested_backup.forget(ready.data_dir)
         yield
@@ -104,7 +104,8 @@ def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
         if asked.state == "asked" and child.process is None:
             child.start(stdin=subprocess.PIPE)
         elif asked.state == "switching" and child.process is not None:
-            # Open pages with the state request it again within this time, and then wait longer.
+            # Open pages that show the state reload within this time; they see the switch and then
+            # wait longer.
             threading.Event().wait(requested_restore.RELOAD_SECONDS + 1)
             stop(children)
             _let_end(child)

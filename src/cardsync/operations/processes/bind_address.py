@@ -1,9 +1,9 @@
 """Checks that the API's address and the data folder are free, or raises one sentence if they stay
 in use.
 
-Web processes hold a lock in the data folder while they live; so do those of a killed supervisor,
-until they notice. If the address is in use without that lock, another program has it, and the start
-does not wait.
+A web process has a lock in the data folder while it lives, also shortly after its supervisor was
+killed. If the address is in use but the lock is free, another program uses the address, and the
+start does not wait.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from cardsync.operations.processes.embedded_host import is_root, make_folder
 from cardsync.platform import clock
 from cardsync.platform.settings import Settings
 
-# How long processes of a killed supervisor may still hold the address that its successor needs.
+# Processes of a killed supervisor may use the address for this long; the next supervisor waits.
 WAIT_SECONDS = 10
 
 
 @contextmanager
 def held(settings: Settings) -> Iterator[None]:
-    """Hold a lock that shows the next `cardsync serve` that a web process of this data folder
+    """Hold a lock by which the next `cardsync serve` detects that a web process of this data folder
     lives.
 
-    Processes forked from it hold the lock as well.
+    Forked processes have the lock as well.
     """
     run_folder(settings)
     with _lock(settings).open("a+b") as lock:
@@ -40,8 +40,8 @@ def held(settings: Settings) -> Iterator[None]:
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
     """Lock the data folder against a second supervisor while the block lasts: both would start
-    workers and delete each other's metrics. Raises RuntimeError if there is one. The lock of a
-    killed supervisor ends with it.
+    workers and delete each other's metrics. Raises RuntimeError if there is another supervisor. The
+    lock of a killed supervisor ends with it.
     """
     path = run_folder(settings) / "serve.lock"
     with path.open("a+b") as lock:
@@ -72,15 +72,15 @@ def run_folder(settings: Settings) -> Path:
 
 
 def find_free(settings: Settings, say: Callable[[str], None]) -> None:
-    """Check that no other program listens there: another cardsync would answer /readyz instead of
-    this one. Raises RuntimeError.
+    """Check that no other program listens on the address: another cardsync would answer /readyz
+    instead of this one. Raises RuntimeError.
     """
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()
     reported = False
     while problem := _bind_problem(settings):
         ours = problem.errno == errno.EADDRINUSE and _is_held(_lock(settings))
-        # It may have ended between the two checks.
+        # The other process may have ended between the two checks.
         if not ours and not (problem := _bind_problem(settings)):
             return
         why = f"{problem.strerror or problem}"

@@ -15,7 +15,7 @@ STOP_SECONDS = 25
 # between add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
-# A process that a person or a system ended on purpose ends in one of these ways.
+# The exit statuses of a process that a person or a system ended on purpose.
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 
 
@@ -80,7 +80,7 @@ def child_env(settings: Settings) -> dict[str, str]:
 
 
 def stop(children: list[Child]) -> None:
-    """Send SIGTERM to all, and after a while SIGKILL to those that remain."""
+    """Send SIGTERM to all children, and SIGKILL to those that still run after `STOP_SECONDS`."""
     running = [
         child.process for child in children if child.process and child.process.poll() is None
     ]

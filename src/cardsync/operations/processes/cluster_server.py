@@ -39,8 +39,8 @@ _SETTINGS = {
     "work_mem": "32MB",
     "maintenance_work_mem": "128MB",
     "max_wal_size": "2GB",
-    # This build compresses slowly: compression would take longer than all other work of a large
-    # import.
+    # The bundled build compresses slowly: compression would take longer than all other work of a
+    # large import.
     "wal_compression": "off",
     "max_connections": "200",
     "huge_pages": "try",
@@ -68,7 +68,7 @@ class StillRecovering(EmbeddedError):
 
 
 def create_cluster(home: Path, install: Path, account: Account, *more: str) -> None:
-    """Create the cluster under another name until it is complete, so that an unfinished one is
+    """Create the cluster under another name until it is complete, so that an unfinished cluster is
     never taken for a database.
     """
     for leftover in home.glob(f"{CLUSTER}-*"):

@@ -1,8 +1,8 @@
 """Upgrades a cluster of an older PostgreSQL major version to the newest bundled one (pg_upgrade).
 
-The new cluster is made by copying beside the old one, in `upgrade`, and its rows are counted there.
-Only then two renames replace the old one, which stays as `before-MAJOR-TIME`. Any failure before
-that leaves the old one in use. The caller holds the lock of the start.
+The new cluster is a copy in the folder `upgrade`, beside the old cluster. After its rows were
+counted, two renames replace the old cluster, which is kept as `before-MAJOR-TIME`. After an earlier
+failure the old cluster is still in use. The caller has the lock of the start.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _Rows = dict[str, dict[str, int]]
 
 
 def recover(home: Path) -> None:
-    """Finish or undo a killed upgrade. After the first rename the new cluster replaces the old one;
-    before it the old one is still in place.
+    """Finish or undo a killed upgrade. After the first rename, the new cluster is put in place;
+    before it, the old cluster is still in place.
     """
     work = home / WORK
     if not work.exists():
@@ -209,8 +209,8 @@ def _connected(home: Path, account: Account, database: str) -> psycopg.Connectio
 
 
 def _end_processes(work: Path) -> None:
-    """End leftover processes: pg_upgrade survives a killed parent, and works in this folder as do
-    all its children.
+    """End leftover processes: pg_upgrade and its children survive a killed parent, and their
+    working directory is this folder.
     """
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):

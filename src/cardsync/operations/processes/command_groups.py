@@ -63,7 +63,8 @@ class Program(Elsewhere):
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
-            # How click itself ends a command (`admin --help`); the last two are RuntimeErrors.
+            # click itself ends a command by these exceptions (`admin --help`); the last two are
+            # RuntimeErrors.
             raise
         except Exception as e:
             sentence = _sentence(e)

@@ -40,8 +40,8 @@ EXIT_CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The data that a command prints. For people these are `lines`, or without them each name with
-    its value. `failed` ends the command with exit status 1.
+    """The data that a command prints. For people `lines` are printed, or without them each name
+    with its value. `failed` ends the command with exit status 1.
     """
 
     data: Mapping[str, Any]
@@ -76,7 +76,9 @@ def prints(command: Callable[P, Result]) -> Callable[..., None]:
 
 
 def _load_logs() -> None:
-    """Import structlog without rich, which it would import for tracebacks that no command prints."""
+    """Import structlog without rich, which structlog would import for tracebacks that no command
+    prints.
+    """
     if not {"structlog", "rich"} & sys.modules.keys():
         sys.modules["rich"] = None  # type: ignore[assignment]
         try:

@@ -14,8 +14,8 @@ from cardsync.operations.processes.postmaster import Say
 
 @contextmanager
 def running_copy(folder: Path, fill: Callable[[Path], None], say: Say) -> Iterator[str]:
-    """Yield the superuser's address of the cluster that `fill` writes into the given folder.
-    Afterwards the copy is deleted, and so are the remains of a killed one.
+    """Yield the superuser's URL of the cluster that `fill` writes into the given folder. Afterwards
+    the copy is deleted, and so are the remains of a killed copy.
     """
     home = choose_home(folder)
     cluster = home / CLUSTER

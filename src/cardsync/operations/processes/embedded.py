@@ -113,9 +113,9 @@ def _plain_errors(folder: Path) -> Iterator[None]:
 
 
 def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
-    """Become a user and make sure that the server runs. `start.lock` lets one process at a time
-    start it. A process that is about to stop it holds `users.lock` alone, and this one waits for
-    it.
+    """Become a user and make sure that the server runs. With `start.lock`, only one process at a
+    time starts the server. A process that stops the server has `users.lock` exclusively, and this
+    process waits for that lock.
     """
     start = _open_lock(home / "start.lock")
     try:
@@ -143,7 +143,7 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
 
 def _leave(home: Path, users: int, say: Say) -> None:
     """Stop the server if no other process uses it. Each user first releases its own shared lock, so
-    that the last of several that leave together gets the exclusive one.
+    that the last of several processes that leave at the same time gets the exclusive lock.
     """
     fcntl.flock(users, fcntl.LOCK_UN)
     try:

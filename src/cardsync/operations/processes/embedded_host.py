@@ -43,7 +43,9 @@ def is_root() -> bool:
 
 @dataclass(frozen=True)
 class Account:
-    """The account that the server runs as: our own, or for root one without rights."""
+    """The account that the server runs as: the current user, or for root an account without
+    rights.
+    """
 
     uid: int
     gid: int
@@ -55,9 +57,9 @@ class Account:
         return str(self.uid)
 
     def spawn(self, command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-        # A separate session, so that Ctrl-C in our terminal does not reach the server. The account
-        # can read its environment, so ours, which may hold secrets, is not passed. Descriptors (our
-        # locks!) are closed by default.
+        # A separate session, so that Ctrl-C in the terminal does not reach the server. The account
+        # can read its environment, so this process's environment, which may contain secrets, is not
+        # passed. Descriptors, among them locks, are closed by default.
         switch = is_root()
         return subprocess.Popen(
             command,
@@ -94,7 +96,7 @@ class Account:
 
 def database_account(home: Path) -> Account:
     """Return the owner of the cluster if there is one, so that a later change of users does not
-    make it unusable.
+    make the cluster unusable.
     """
     if (home / CLUSTER).exists():
         owner = (home / CLUSTER).stat()
@@ -149,7 +151,7 @@ def make_folder(path: Path, mode: int) -> None:
 
 def choose_home(data_dir: Path) -> Path:
     """Return the folder for the cluster and its locks: inside `data_dir`, or a system folder if the
-    database user cannot reach that.
+    database user cannot reach `data_dir`.
     """
     here = data_dir / "postgres"
     if not is_root():
@@ -163,8 +165,8 @@ def choose_home(data_dir: Path) -> Path:
         raise EmbeddedError(
             f"{here} holds a database, but its owner, the user {account.name}, cannot enter that folder.",
         )
-    # A database that is elsewhere stays there: a folder that has since become reachable would show
-    # an empty one.
+    # A database in the system folder stays there, even if the data folder is reachable by now,
+    # where an empty database would be created.
     stays = (here / CLUSTER).exists() or (reachable and not (elsewhere / CLUSTER).exists())
     home = here if stays else elsewhere
     make_folder(home, 0o711)
@@ -172,7 +174,7 @@ def choose_home(data_dir: Path) -> Path:
 
 
 def find_install(home: Path, account: Account) -> Path:
-    """Return the newest PostgreSQL of the wheel, or the one with the major version that the
+    """Return the newest PostgreSQL of the wheel, or the PostgreSQL with the major version that the
     existing cluster needs.
     """
     installs = bundled()
@@ -221,8 +223,8 @@ def bundled() -> dict[int, Path]:
 
 
 def runnable(install: Path, account: Account) -> Path:
-    """Return `install`, or a copy of it where the database user can execute it, if it is in a
-    private home's virtual environment.
+    """Return `install`, or, if it is in a private home's virtual environment, a copy that the
+    database user can execute.
     """
     if _runs(install, account):
         return install
@@ -275,7 +277,7 @@ def socket_folder(home: Path, account: Account) -> Path:
     inside = home / "socket"
     if _fits(inside):
         return _make_private(inside, account)
-    # Stored, so that running users find a restarted server at the same address.
+    # The path is stored, so that processes find a restarted server at the same address.
     record = home / "socket.path"
     if record.exists():
         with suppress(OSError, EmbeddedError):
@@ -307,8 +309,8 @@ def _make_private(folder: Path, account: Account) -> Path:
 
 
 def _runtime_dir() -> Path:
-    """Return a folder for sockets, not TMPDIR: that may have a long path, and root's may be closed
-    to the database user.
+    """Return a folder for sockets. TMPDIR is not used, because it may have a long path, and root's
+    may be closed to the database user.
     """
     own = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
     usable = (

@@ -14,7 +14,7 @@ def show(address: str) -> None:
         browser = webbrowser.get()
     except webbrowser.Error:
         return
-    # A text-mode browser takes over the terminal.
+    # A text-mode browser would take over the terminal.
     if type(browser) is not webbrowser.GenericBrowser:
         browser.open(address)
 

@@ -1,7 +1,8 @@
-"""Answers the heavy reads of web processes (`web/heavy_work.py`), one at a time, until its input
-ends.
+"""Answers the heavy reads of web processes (`web/heavy_work.py`), one at a time, until standard
+input ends.
 
-It has a memory limit, and yields the processor and the system's memory to web processes.
+The process has a memory limit. Web processes have precedence for the processor and for the system's
+memory.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from cardsync.web.heavy_child import LENGTH, STOP, Answered
 from cardsync.web.heavy_work import FOLDER, TOO_MUCH, HeavyRequest
 from cardsync.web.made_files import MADE
 
-# The work, and the renewal of its lease.
+# The connections of the work and of the renewal of its lease.
 _CONNECTIONS = 3
 # The answer when the memory limit is reached.
 _NO_ROOM = Answered(None, errors.ServiceUnavailable(TOO_MUCH))
@@ -42,13 +43,13 @@ def serve_heavy_reads() -> None:
     """Serve requests from standard input. Other output goes to the log."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # A service manager may forbid it.
+    # A service manager may forbid a change of the priority.
     with contextlib.suppress(OSError):
         os.nice(5)
     try:
         asyncio.run(_serve(answers))
     finally:
-        # A web process that was killed removes nothing.
+        # A killed web process does not remove its folder.
         folder = Path(tempfile.gettempdir())
         if folder.name.startswith(FOLDER):
             shutil.rmtree(folder, ignore_errors=True)

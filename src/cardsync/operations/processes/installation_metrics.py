@@ -1,7 +1,8 @@
 """Metrics of the whole installation, read from the database and the disk on each request of
 /metrics: waiting work, backups, agents, free space, and processes that died.
 
-They are read from tables that belong to no seller, as the role that row-level security binds.
+The metrics are read from tables that belong to no seller, as the role that row-level security
+binds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from cardsync.platform.settings import Settings
 log = structlog.get_logger(__name__)
 
 _SECONDS: Final = 3
-# An agent calls every 30 seconds. One that has not called for an hour is silent; for a week, gone.
+# An agent calls every 30 seconds. An agent that has not called for an hour is silent; after a week
+# it is not counted.
 _AGENTS: Final = """
     SELECT count(*) FILTER (WHERE last_seen_at > %(now)s - interval '2 minutes'),
            count(*) FILTER (WHERE last_seen_at <= %(now)s - interval '1 hour')

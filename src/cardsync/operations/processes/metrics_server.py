@@ -1,5 +1,5 @@
-"""Serves /metrics on its own address, and pushes the same by OTLP if that is set: of all processes
-of a supervisor together, or of a worker that runs alone.
+"""Serves /metrics on its own address, and pushes the same metrics by OTLP if that is set. They are
+the metrics of all processes of a supervisor together, or of a worker that runs alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cardsync.platform.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# No process has this number; files with it hold the counts of dead processes.
+# No process has this ID; files with it contain the counts of dead processes.
 _DEAD = "0"
 _folding = threading.Lock()
 _Counts: Any = MmapedDict
@@ -39,9 +39,9 @@ _Counts: Any = MmapedDict
 def metrics_folder(run_folder: Path) -> Path:
     """Make the folder in which the processes of a supervisor store their counts.
 
-    They map its files into memory. A full disk would then kill a process, so the folder is in
-    memory if the system has a place for that. Its name is derived from `run_folder`, so that a
-    killed supervisor leaves no second one.
+    The processes map the folder's files into memory. A full disk would then kill a process, so the
+    folder is in memory if the system has a place for that. Its name is derived from `run_folder`,
+    so that a killed supervisor leaves no second folder.
     """
     name = f"cardsync-metrics-{sha256(bytes(run_folder.resolve())).hexdigest()[:16]}"
     for folder in (Path("/dev/shm") / name, run_folder / "metrics"):  # noqa: S108
@@ -66,8 +66,8 @@ class _OfAll(multiprocess.MultiProcessCollector):
 
 
 def fold_dead(folder: Path) -> None:
-    """Add the counts of dead processes to one file of each kind and delete theirs, which would
-    otherwise accumulate.
+    """Add the counts of dead processes to one file of each kind, and delete the processes' own
+    files, which would otherwise accumulate.
     """
     dead: dict[str, list[Path]] = {}
     with _folding:
@@ -102,8 +102,8 @@ def _fold(kept: Path, dead: list[Path]) -> None:
 def metrics_served(
     settings: Settings, folder: Path, deaths: Callable[[], dict[str, int]]
 ) -> Iterator[None]:
-    """Serve the metrics of processes that write their counts into the folder. `deaths` counts those
-    that ended.
+    """Serve the metrics of processes that write their counts into the folder. `deaths` returns how
+    often each process ended by itself.
     """
     registry = CollectorRegistry()
     _OfAll(registry, folder)

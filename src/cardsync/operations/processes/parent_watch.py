@@ -1,4 +1,4 @@
-"""Ends our processes with the process that started them, even if that is killed.
+"""Ends each process together with the process that started it, even if that is killed.
 
 Each process puts its ID into its children's environment: the supervisor, and the web process whose
 workers serve.
@@ -26,9 +26,9 @@ def watch_parent(
     orphaned: Callable[[], None] = lambda: None,
     kill_after: float | None = None,
 ) -> None:
-    """End this process like a SIGTERM, after a call of `orphaned`, when its parent has died: the
-    system then gives it another parent. `kill_after` adds a SIGKILL if it still runs after that
-    number of seconds.
+    """When this process's parent has died, call `orphaned` and end this process as by a SIGTERM:
+    the system gives an orphan another parent. `kill_after` adds a SIGKILL if the process still runs
+    after that number of seconds.
 
     A process that was started by hand has no parent to watch.
     """

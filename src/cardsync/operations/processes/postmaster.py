@@ -38,8 +38,8 @@ def is_up(cluster: Path) -> bool:
 
 def clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
     """End processes that outlived their server after a crash: they write to its files and memory,
-    and no new server starts beside them. Nor does one start while a lock file names a process ID
-    that is in use, even by a dead server that was not reaped.
+    and no new server starts beside them. Also remove lock files, because no server starts while a
+    lock file names a process ID that is in use, even by a dead server that was not reaped.
     """
     for signum, patience in zip(
         (None, signal.SIGQUIT, signal.SIGKILL),
@@ -99,7 +99,7 @@ def _has_ended(process: Any) -> bool:
 def living(cluster: Path) -> Any | None:
     """Return the living server of exactly this cluster.
 
-    The file may name a dead process, or a later one with the same ID.
+    The process ID file may name a dead process, or a later process with the same ID.
     """
     lines = pid_file(cluster)
     return next(

@@ -1,7 +1,7 @@
 """Moves old rows into the object store, and deletes expired data: unclaimed objects, raw uploads,
 screenshots, receipts, market observations, notices, plans, ended sessions, past access of
 assistants, unmet demand and full rate limits; and removes accounts that are due. Any worker may run
-it at any moment.
+this work at any moment.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _steps(work: Work, now: datetime) -> dict[str, Callable[[], Awaitable[int]]]
         "catalog_files": partial(sweep, "catalogs/", unclaimed),
         "uploads": partial(sweep, "accepted/", before(settings.upload_retention_days)),
         "receipts": partial(sweep, "receipts/", before(settings.receipt_retention_days)),
-        # Their rows are deleted by the stream "screenshots" of work_due, one transaction per
-        # seller.
+        # The screenshots' rows are deleted by the stream "screenshots" of work_due, one transaction
+        # per seller.
         "screenshots": partial(sweep, "debug/", before(settings.screenshot_retention_days)),
         "old_rows": partial(put_away.put_away, work),
         "old_files": partial(put_away.drop_old, work),

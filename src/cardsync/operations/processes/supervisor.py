@@ -48,8 +48,8 @@ Say = Callable[[str], None]
 
 @contextmanager
 def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator[Settings]:
-    """Yield settings whose `database_url` is reachable and at the current schema: the given one, or
-    the embedded server's.
+    """Yield settings whose `database_url` is reachable and at the current schema: the URL of the
+    settings, or that of the embedded server.
     """
     with ExitStack() as stack:
         if settings.database_url is None:
@@ -77,7 +77,8 @@ def _sealed(settings: Settings, owner: str) -> Iterator[None]:
     other requests are served meanwhile, and members and keys can be made once there is room.
     """
     try:
-        # A role that owns no table leaves this to the migration; /readyz reports if nobody did it.
+        # A role that owns no table cannot do this; the migration does it. /readyz reports a missing
+        # seal.
         with suppress(psycopg.errors.InsufficientPrivilege):
             keep_seal(owner, seal(settings))
     except OSError as e:
@@ -161,8 +162,8 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
 def supervise(
     children: list[Child], also: Callable[[list[Child]], None] = lambda children: None
 ) -> None:
-    """Restart dead children until a signal arrives (`Stopped`); give up when one repeatedly dies at
-    its start. `also` is called from time to time.
+    """Restart dead children until a signal arrives (`Stopped`); give up when a child repeatedly
+    dies at its start. `also` is called from time to time.
     """
     pause = threading.Event()
     while True:
@@ -237,7 +238,8 @@ def wait_until_ready(
     """Wait until /readyz answers that the service is ready. Raises if a process repeatedly dies, or
     if it takes too long.
 
-    An unwritable disk does not delay the start: few requests need one, and it may recover.
+    An unwritable disk does not delay the start: few requests need a writable disk, and it may
+    recover.
     """
     deadline = clock.monotonic() + seconds
     pause = threading.Event()

@@ -20,12 +20,12 @@ from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
 from cardsync.web.fair_threads import short_turns
 
-# A web process holds this many connections, including idle ones: every agent has one open between
-# its polls. Beyond this number, a client waits without an answer.
+# A web process has this many connections, including idle ones: every agent has one open between its
+# polls. Beyond this number, a client waits without an answer.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
-# At the end of the process, requests in progress have this long, and less if its supervisor is
-# dead: the next one waits for the address.
+# When the process ends, requests in progress have this time, or less if its supervisor is dead,
+# because the next supervisor waits for the address.
 ENDING_SECONDS = 20
 ORPHANS_ENDING_SECONDS = 5
 
@@ -58,9 +58,9 @@ def run_web(settings: Settings) -> None:
 
 
 def workers_end_at_signals_from_the_start() -> None:
-    """Block the signal that ends a worker until the worker has its own handlers: it inherits the
-    server's, which would swallow the signal. A signal during the worker's start waits until the
-    default handlers are in place.
+    """Block the signal that ends a worker until the worker has its own handlers, because the
+    handlers that it inherits from the server would swallow the signal. A signal during the worker's
+    start waits until the default handlers are in place.
     """
     signals = {signal.SIGTERM, signal.SIGINT}
 
@@ -77,8 +77,8 @@ def workers_end_at_signals_from_the_start() -> None:
 
 
 def _allow_open_files(count: int) -> None:
-    """Raise the limit of open files as far as the system allows, up to `count`, and return it; the
-    workers inherit it.
+    """Raise the limit of open files to `count`, or as far as the system allows; the workers inherit
+    it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = count if hard == resource.RLIM_INFINITY else min(count, hard)
@@ -92,13 +92,13 @@ def web_app() -> object:
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
-    # No other process would end it after its parent was killed.
+    # No other process would end this one after its parent was killed.
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     gc.disable()
     app = create_app(settings)
     short_turns()
-    # The garbage collector skips the objects that exist here: walking them took 0.2 s, during which
-    # every caller waited.
+    # The garbage collector skips the objects that exist here: to visit them took 0.2 s, during
+    # which every caller waited.
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -93,9 +93,10 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
 }
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[KeptFigure[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
-# A worker processes one job at a time. Separately it fetches pictures, one at a time, checks shops
-# for notices, a few at a time, sends notices, and downloads catalogs: so no import waits for
-# another machine. Sending mostly waits, so it has many slots; a shop uses one for each task.
+# A worker runs one import or housekeeping job at a time. Meanwhile it also fetches one picture at a
+# time, checks a few shops for notices, sends notices, and downloads catalogs, so that no import
+# waits for another machine. Sending mostly waits, so it has many slots; a shop uses one slot for
+# each task.
 QUEUES = ["imports", "housekeeping"]
 PICTURE_QUEUES = ["pictures"]
 CATALOG_QUEUES = ["catalogs"]
@@ -159,8 +160,8 @@ async def run_worker(work: Work) -> None:
             beside(catalogs) as fourth,
             beside(imports) as fifth,
         ):
-            # Each ends if the database is unavailable when it requests a job. Then the process
-            # ends, and its supervisor starts another one with all of them.
+            # Each of these ends if the database is unavailable when it requests a job. Then the
+            # whole process ends, and its supervisor starts another process.
             await asyncio.wait(
                 (first, second, third, fourth, fifth), return_when=asyncio.FIRST_COMPLETED
             )
@@ -196,18 +197,19 @@ async def _sweeping(work: Work) -> AsyncIterator[None]:
 
 
 async def sweep(work: Work) -> int:
-    """Nudge every stream whose work has waited too long; delete jobs of killed workers.
+    """Queue a job for every stream whose work has waited too long, and delete the jobs of killed
+    workers.
 
-    Return how many were nudged.
+    Return the number of these streams.
     """
     now = clock.now()
     before = now - timedelta(seconds=work.settings.sweep_seconds)
     until = WorkDue.rests_until
-    # A pause that ends later than any can was written by a wrong clock.
+    # A pause that ends impossibly late was stored by a host with a wrong clock.
     rested = or_(until.is_(None), until <= now, until > now + LONGEST_PAUSE)
     async with work.database.shared() as session:
-        # A killed worker's job stays `doing` forever and nothing needs it: work_due below finds
-        # the work itself.
+        # A killed worker's job stays `doing` forever. It is not needed, because the rows of
+        # work_due below show its work.
         await session.execute(
             text(
                 "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'"

@@ -27,8 +27,8 @@ FRUGAL = {
 
 
 def frugal(env: Mapping[str, str]) -> dict[str, str]:
-    # Our settings take precedence. Polars writes its own into the environment of a process that
-    # imports it, and children would inherit them.
+    # These settings take precedence over those that Polars writes into the environment of a process
+    # that imports it, because children would inherit them.
     return {**env, **FRUGAL}
 
 
