@@ -8,7 +8,6 @@ either route gets NotAwaitingReview.
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 from typing import Literal
 
 from sqlalchemy import text
@@ -60,12 +59,13 @@ async def settle_run(writer: Writer, run_id: int, word: Word) -> PriceRun:
     """Confirm or discard a run. An API key or token can confirm only prices within the loss limits.
     Raises the errors of `_settle_run`, NeedsReview and RefusedByGrant.
     """
-    do = partial(_settle_run, writer.session, writer.caller, run_id, word, writer.now)
+    session, caller, _, now, _ = writer
     if word == "discarded":
-        await who_writes(writer.session, writer.caller, "pricing.change_set")
-        return await do()
+        await who_writes(session, caller, "pricing.change_set")
+        return await _settle_run(session, caller, run_id, word, now)
     waiting = Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True)
-    return await write(writer._replace(confirmed=True), waiting, do)
+    async with write(writer._replace(confirmed=True), waiting):
+        return await _settle_run(session, caller, run_id, word, now)
 
 
 async def _settle_run(

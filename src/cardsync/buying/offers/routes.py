@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -272,8 +271,8 @@ async def stock_offer(writer: Writer, offer_id: int, data: Seen) -> OfferInFull:
     publishes.
     """
     session, caller, _, now, _ = writer
-    do = partial(into_stock.take_into_stock, session, caller, offer_id, data.revision, now)
-    return await writes.stock_offer(writer, offer_id, do)
+    async with writes.stock_offer(writer, offer_id):
+        return await into_stock.take_into_stock(session, caller, offer_id, data.revision, now)
 
 
 router = Router(

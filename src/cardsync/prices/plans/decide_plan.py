@@ -23,8 +23,8 @@ from cardsync.prices.plans.actions import kept_actions
 from cardsync.prices.plans.basis import drifted
 from cardsync.prices.plans.feed_entries import note_plan
 from cardsync.prices.plans.models import AgentPlan
-from cardsync.prices.plans.new_plans import apply_clicked, count_applied, take_over
-from cardsync.prices.plans.try_plan import Judged, judge
+from cardsync.prices.plans.new_plans import note_applied, take_over
+from cardsync.prices.plans.try_plan import judged
 
 WAITING = ("pending_review", "drifted", "refused_by_limit")
 """Plans in these states wait for a member's click. The click also lifts a limit that refused the
@@ -51,13 +51,7 @@ async def confirm(
     if revision is not None and revision != plan.revision:
         # Another click detected the drift, so this member has not seen it.
         return plan
-    judged = await _look_again(session, caller, settings, plan, now)
-    if judged is None:
-        note_plan(session, caller, plan, now)
-        return plan
-    await apply_clicked(session, caller, settings, plan, now)
-    await count_applied(session, caller, judged, now)
-    plan.decided_at, plan.decided_by = now, caller.actor
+    await _apply(session, caller, settings, plan, now)
     await session.flush()
     note_plan(session, caller, plan, now)
     return plan
@@ -101,37 +95,37 @@ async def plan_of(session: AsyncSession, seller_id: int, plan_id: int) -> AgentP
     return plan
 
 
-async def _look_again(
+async def _apply(
     session: AsyncSession,
     caller: Caller,
     settings: Settings,
     plan: AgentPlan,
     now: datetime,
-) -> Judged | None:
-    """Judge the plan again. If anything drifted, record the drift in the plan, which keeps waiting,
-    and return None.
-    """
-    actions = kept_actions(plan.actions)
+) -> None:
+    """Apply the plan if nothing drifted. Otherwise store the drift, and the plan keeps waiting."""
+    actions, basis = kept_actions(plan.actions), plan.basis
     was = msgspec.convert(plan.size, Size)
     try:
-        judged = await judge(session, caller, actions, now, settings)
+        async with judged(session, caller, actions, now, settings) as found:
+            drift = drifted(basis, found.basis, was, found.effect.size)
+            if not drift:
+                found.attempt.keep()
     except (errors.ServiceUnavailable, errors.MutexHeld):
         raise
     except errors.Problem as e:
         await session.refresh(plan)
-        found = [f"The plan cannot be applied as things are now: {e}."]
-        if plan.drift != found:
+        drift = [f"The plan cannot be applied as things are now: {e}."]
+        if plan.drift != drift:
             plan.revision += 1
-        plan.status, plan.drift, plan.error = "drifted", found, str(e)
-        return None
+        plan.status, plan.drift, plan.error = "drifted", drift, str(e)
+        return
     # An operation may have expired the session's rows.
     await session.refresh(plan)
-    found = drifted(plan.basis, judged.basis, was, judged.size)
-    if not found:
-        # The click applies the plan as judged now.
-        plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
-        return judged
-    plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1
-    take_over(plan, judged)
-    plan.error = None
-    return None
+    plan.drift, plan.error = drift, None
+    if drift:
+        plan.status, plan.revision = "drifted", plan.revision + 1
+        take_over(plan, found.effect.size, found.basis, found.results, found.cards)
+        return
+    plan.limit_name, plan.clicked = None, True
+    plan.decided_at, plan.decided_by = now, caller.actor
+    await note_applied(session, caller, plan, found, now)

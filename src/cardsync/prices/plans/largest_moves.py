@@ -16,7 +16,7 @@ from cardsync.platform.money import dollars_or_none
 from cardsync.prices.engine.simulate import furthest, simulate
 from cardsync.prices.inputs.cards_to_price import Stock
 from cardsync.prices.limits import PLAN_CARDS_SHOWN
-from cardsync.prices.plans.measure_write import Weighed
+from cardsync.prices.plans.attempt import Effect
 from cardsync.prices.plans.price_effect import in_stock, reach_by_id, read_cards
 from cardsync.prices.preview.preview import reason_of
 
@@ -29,18 +29,18 @@ _CARDS = """
 async def largest_moves(
     session: AsyncSession,
     seller_id: int,
-    weighed: Weighed[Any],
+    effect: Effect,
     now: datetime,
 ) -> list[dict[str, Any]]:
     """Return the moves as JSON of `schemas.CardMove`, ordered by the change of the listed value,
     largest first. Call it while the write is in effect.
     """
-    if weighed.moved is None or weighed.moved.is_empty():
+    if effect.moved is None or effect.moved.is_empty():
         return []
-    rows = await asyncio.to_thread(_furthest, weighed.moved)
+    rows = await asyncio.to_thread(_furthest, effect.moved)
     ids = [row["id"] for row in rows]
     reasons = {}
-    if weighed.by_rules:
+    if effect.by_rules:
         after = await read_cards(session, seller_id, reach_by_id(ids), now)
         reasons = await asyncio.to_thread(_reasons, after)
     found = await session.execute(text(_CARDS), {"seller": seller_id, "ids": ids})

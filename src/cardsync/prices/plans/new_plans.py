@@ -30,15 +30,15 @@ from cardsync.prices.loss.decide import (
     decide,
     denied,
 )
-from cardsync.prices.loss.moves import record, take_back
 from cardsync.prices.loss.risk import Size, risk_of
 from cardsync.prices.plans.actions import Actions, PlanActions, kept_actions, read_actions
-from cardsync.prices.plans.basis import basis_of
-from cardsync.prices.plans.carry_out import ChangeDone, carry_out
+from cardsync.prices.plans.attempt import count
+from cardsync.prices.plans.basis import Basis, basis_of
+from cardsync.prices.plans.carry_out import ChangeDone
 from cardsync.prices.plans.feed_entries import note_plan
 from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.permissions import who_plans
-from cardsync.prices.plans.try_plan import Judged, judge, tried
+from cardsync.prices.plans.try_plan import Judged, judged, not_made, tried
 
 # A plan that a limit refuses also needs a click.
 _OUTCOME: Final[Mapping[Answer, Outcome]] = {
@@ -121,7 +121,7 @@ async def propose_write(
     actions = kept_actions(given)
     basis = await basis_of(session, caller.seller_id, actions, now)
     results = await tried(session, caller, actions, now, settings)
-    take_over(plan, Judged(size, risk_of(size), basis, results, None, cards, by_rules=False))
+    take_over(plan, size, basis, results, cards)
     plan.status = "pending_review"
     if broken := broken_limit(size):
         _, plan.limit_name, plan.error = broken
@@ -159,38 +159,24 @@ async def propose(
     if refused := denied(by):
         _, plan.limit_name, plan.error = refused
     else:
-        judged = await judge(session, caller, asked.actions, now, settings)
-        promotes = any(own.type == "pricing.sales" for own in asked.actions.own)
-        size = msgspec.structs.replace(judged.size, promotes=promotes)
-        verdict = decide(size, by)
-        if by.credential is None and verdict.answer == "ask":
-            raise confirmation_of(size)
-        take_over(plan, judged)
+        async with judged(session, caller, asked.actions, now, settings) as found:
+            verdict = decide(found.effect.size, by)
+            if by.credential is None and verdict.answer == "ask":
+                raise confirmation_of(found.effect.size)
+            if verdict.answer == "apply" and not asked.dry_run:
+                found.attempt.keep()
+        take_over(plan, found.effect.size, found.basis, found.results, found.cards)
         plan.status = _OUTCOME[verdict.answer]
         _, plan.limit_name, plan.error = verdict
         if asked.dry_run:
             plan.expected_status, plan.status = plan.status, "previewed"
-        elif plan.status == "applied":
+        elif found.attempt.kept:
+            await note_applied(session, caller, plan, found, now)
             plan.clicked = by.credential is None
-            done = await carry_out(session, caller, asked.actions, now, settings)
-            plan.applied_at, plan.results = now, results_of(done)
-            await count_applied(session, caller, judged, now)
     session.add(plan)
     await session.flush()
     note_plan(session, caller, plan, now)
     return plan
-
-
-async def count_applied(
-    session: AsyncSession, caller: Caller, judged: Judged, now: datetime
-) -> None:
-    """Count an applied plan against the loss limits. A member's plan cancels earlier moves."""
-    if judged.moved is None or caller.identity.own_script:
-        return
-    if caller.member_id is None:
-        await record(session, caller.seller_id, judged.moved, now)
-    elif judged.by_rules:
-        await take_back(session, caller.seller_id, judged.moved)
 
 
 async def _of_key(session: AsyncSession, seller_id: int, asked: PlanRequest) -> AgentPlan | None:
@@ -210,28 +196,26 @@ async def _of_key(session: AsyncSession, seller_id: int, asked: PlanRequest) -> 
     return earlier
 
 
-def take_over(plan: AgentPlan, judged: Judged) -> None:
-    plan.risk, plan.basis = judged.risk, judged.basis
-    plan.size = msgspec.to_builtins(judged.size)
-    plan.results, plan.cards = results_of(judged.results), judged.cards
-
-
-def results_of(done: list[ChangeDone]) -> list[dict[str, object]]:
-    return [one._asdict() for one in done]
-
-
-async def apply_clicked(
-    session: AsyncSession,
-    caller: Caller,
-    settings: Settings,
+def take_over(
     plan: AgentPlan,
-    now: datetime,
+    size: Size,
+    basis: Basis,
+    results: list[ChangeDone],
+    cards: list[dict[str, Any]],
 ) -> None:
-    """Apply a plan that a member has confirmed."""
-    actions = kept_actions(plan.actions)
-    await session.flush()
-    done = await carry_out(session, caller, actions, now, settings)
-    # An operation may have expired the session's rows.
-    await session.refresh(plan)
-    plan.clicked, plan.status, plan.applied_at = True, "applied", now
-    plan.results = results_of(done)
+    """Store how a plan was judged. Ids of new objects would differ when the plan is applied."""
+    plan.risk, plan.basis, plan.cards = risk_of(size), basis, cards
+    plan.size = msgspec.to_builtins(size)
+    plan.results = _as_json(not_made(results))
+
+
+async def note_applied(
+    session: AsyncSession, caller: Caller, plan: AgentPlan, judged: Judged, now: datetime
+) -> None:
+    """Store that a plan is applied, and count it against the loss limits."""
+    plan.status, plan.applied_at, plan.results = "applied", now, _as_json(judged.results)
+    await count(session, caller, judged.effect, now)
+
+
+def _as_json(done: list[ChangeDone]) -> list[dict[str, Any]]:
+    return [one._asdict() for one in done]

@@ -89,7 +89,7 @@ async def reach_of(
 ) -> Reach | None:
     """Return the cards whose prices the plan can change, or None if it can change no price."""
     if any(own.type in ("pricing.rollback", "quick_add.publish") for own in actions.own):
-        # The moves of these writes are read separately (`measure_write.py`).
+        # The moves of these writes are read separately (`attempt.py`).
         return Reach("false", {})
     queries = _queries(run, actions)
     if queries is None:

@@ -1,19 +1,18 @@
-"""Judges a plan by trying it: its actions are carried out inside a savepoint, the prices before and
-after are compared, and the savepoint is rolled back. Only the size of the change, its basis and the
-results remain.
+"""Judges a plan by an attempt: its actions are carried out inside a savepoint, and the prices before
+and after are compared. Unless the attempt is kept, only its effect, its basis and its results remain.
 
 The caller holds the seller's state row: rules, pins and prices do not change meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
-import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,65 +23,52 @@ from cardsync.prices.errors import OverlappingRuleTransitions
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import live_run
-from cardsync.prices.loss.risk import Risk, Size, risk_of
 from cardsync.prices.plans.actions import Actions, RuleChange
+from cardsync.prices.plans.attempt import Attempt, Effect, attempt
 from cardsync.prices.plans.basis import Basis, basis_of
 from cardsync.prices.plans.carry_out import ChangeDone, carry_out
 from cardsync.prices.plans.largest_moves import largest_moves
-from cardsync.prices.plans.measure_write import weigh
 from cardsync.prices.plans.price_effect import queries_of, reach_of
 
 
 class Judged(NamedTuple):
-    """`moved` holds the cards whose price would differ, for the loss limits. `cards` has the
-    largest of these moves, in the form that a page shows.
+    """A plan that is in effect within an attempt. `cards` has its largest moves, in the form that a
+    page shows.
     """
 
-    size: Size
-    risk: Risk
+    attempt: Attempt
+    effect: Effect
     basis: Basis
     results: list[ChangeDone]
-    moved: pl.DataFrame | None
     cards: list[dict[str, Any]]
-    by_rules: bool
 
 
-async def judge(
+@asynccontextmanager
+async def judged(
     session: AsyncSession,
     caller: Caller,
     actions: Actions,
     now: datetime,
     settings: Settings,
-) -> Judged:
-    """Judge the plan by a trial. Raise the errors of the operations, and
-    OverlappingRuleTransitions.
+) -> AsyncIterator[Judged]:
+    """Carry out the actions for the block, which keeps them or not. Raises the errors of the
+    operations, and OverlappingRuleTransitions.
     """
     seller_id = caller.seller_id
     account, live = await live_run(session, seller_id, now)
     await refuse_overlaps(session, seller_id, live, actions)
     reach = await reach_of(session, seller_id, live, actions)
     basis = await basis_of(session, seller_id, actions, now)
-
-    async def do() -> list[ChangeDone]:
-        return await carry_out(session, caller, actions, now, settings)
-
-    savepoint = await session.begin_nested()
-    try:
-        weighed = await weigh(session, caller, account, live, actions, reach, do, now)
-        cards = await largest_moves(session, seller_id, weighed, now)
-        changed = bool(actions.own) or await basis_of(session, seller_id, actions, now) != basis
-    finally:
-        await savepoint.rollback()
-    deletes = any(change.op == "delete" for change in actions.changes)
-    size = msgspec.structs.replace(
-        weighed.size,
-        cards=max(weighed.size.cards, sum(done.cards for done in weighed.result)),
-        changes=changed,
-        deletes=deletes,
-    )
-    results = _not_made(weighed.result)
-    by_rules = weighed.by_rules
-    return Judged(size, risk_of(size), basis, results, weighed.moved, cards, by_rules)
+    async with attempt(session, caller, account, live, actions, reach) as attempted:
+        results = await carry_out(session, caller, actions, now, settings)
+        effect = await attempted.effect()
+        cards = await largest_moves(session, seller_id, effect, now)
+        size = msgspec.structs.replace(
+            effect.size,
+            cards=max(effect.size.cards, sum(done.cards for done in results)),
+            changes=bool(actions.own) or await basis_of(session, seller_id, actions, now) != basis,
+        )
+        yield Judged(attempted, effect._replace(size=size), basis, results, cards)
 
 
 async def tried(
@@ -97,12 +83,12 @@ async def tried(
     """
     savepoint = await session.begin_nested()
     try:
-        return _not_made(await carry_out(session, caller, actions, now, settings))
+        return not_made(await carry_out(session, caller, actions, now, settings))
     finally:
         await savepoint.rollback()
 
 
-def _not_made(results: list[ChangeDone]) -> list[ChangeDone]:
+def not_made(results: list[ChangeDone]) -> list[ChangeDone]:
     """Return the results without the ids of new objects, which differ when the plan is applied."""
     making = ("create", "request", "start")
     return [done._replace(id=None) if done.op in making else done for done in results]

@@ -9,34 +9,33 @@ routes do not use this module.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
-import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.money import dollars
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import ON_SALE
-from cardsync.prices.inputs.rule_rows import live_run, run_of
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.loss.decide import ASKS, By, Verdict, confirmation_of, decide
-from cardsync.prices.loss.moves import has_moves, record, take_back
+from cardsync.prices.loss.moves import has_moves
 from cardsync.prices.loss.risk import Size, risk_of
 from cardsync.prices.plans.actions import Actions, ActionType, kept_actions, kind_of
 from cardsync.prices.plans.asked_data import Data, asked_of
+from cardsync.prices.plans.attempt import attempt, count
 from cardsync.prices.plans.largest_moves import largest_moves
-from cardsync.prices.plans.measure_write import weigh
 from cardsync.prices.plans.new_plans import propose_write
 from cardsync.prices.plans.permissions import who_writes
 from cardsync.prices.plans.price_effect import Reach, reach_of
 
-T = TypeVar("T")
 _NOTHING: Final = Actions((), frozenset())
 _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 
@@ -67,10 +66,6 @@ class Writer(NamedTuple):
         return self._replace(confirmed=True) if body.get("confirm") is True else self
 
 
-def _lasts(result: object) -> str | None:
-    return ""
-
-
 async def _by(
     writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool
 ) -> tuple[By, bool]:
@@ -91,93 +86,73 @@ async def _by(
     )
 
 
-async def write(
-    writer: Writer,
-    action: Mapping[str, object] | Waiting,
-    do: Callable[[], Awaitable[T]],
-    source_of: Callable[[T], str | None] = _lasts,
-    *,
-    weighed: bool = True,
-) -> T:
-    """Do a write of prices; `action` is the write as an action of a plan. `source_of` returns the
-    source of the result's moves (`loss/moves.py`), or None if nothing changed; the moves count
-    until the source ends. A write that is not `weighed` is not measured and has no limits, but an
-    owner may want to confirm it.
+@dataclass
+class Write:
+    """A write whose block is running. The block sets the `source` of its moves (`loss/moves.py`),
+    until whose end they count, or None if it changed nothing.
+    """
 
-    Raises NeedsReview (a plan was stored), ConfirmationNeeded, and the errors of `do`.
+    source: str | None = ""
+
+
+@asynccontextmanager
+async def write(
+    writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool = True
+) -> AsyncIterator[Write]:
+    """Let the block write prices; `action` is the write as an action of a plan. A write that is not
+    `weighed` has no limits, but an owner may want to confirm it.
+
+    Raises NeedsReview (a plan was stored), ConfirmationNeeded, and the errors of the block.
     """
     session, caller, _, now, _ = writer
-    by_member = caller.member_id is not None
+    by_member, written = caller.member_id is not None, Write()
     by, takes_back = await _by(writer, action, weighed=weighed)
     if not (by.modes or by.limited or takes_back):
-        return await do()
+        yield written
+        return
     await sync_state.locked(session, caller.seller_id)
     account, live = await live_run(session, caller.seller_id, now)
     meant = await _meant(session, caller.seller_id, live, action)
     if meant is None and not by.modes:
-        return await do()
+        yield written
+        return
     actions, reach = meant or (_NOTHING, None)
-    savepoint = await session.begin_nested()
-    try:
-        found = await weigh(session, caller, account, live, actions, reach, do, now)
-        size = msgspec.structs.replace(
-            found.size, deletes=_deletes(action), promotes=_promotes(action)
-        )
-        source = source_of(found.result)
+    async with attempt(session, caller, account, live, actions, reach) as attempted:
+        yield written
+        effect = await attempted.effect()
         if not by_member:
-            by = by._replace(limited=by.limited and source is not None)
-        verdict = decide(size, by)
-        asks = verdict.answer != "apply"
-        if asks and by_member:
-            raise confirmation_of(size)
-        cards = []
-        if asks:
-            cards = await largest_moves(session, caller.seller_id, found, now)
-    except BaseException:
-        await savepoint.rollback()
-        raise
-    if asks:
-        await savepoint.rollback()
+            by = by._replace(limited=by.limited and written.source is not None)
+        verdict = decide(effect.size, by)
+        if verdict.answer == "apply":
+            attempted.keep()
+        elif by_member:
+            raise confirmation_of(effect.size)
+        else:
+            cards = await largest_moves(session, caller.seller_id, effect, now)
+    if not attempted.kept:
         asked = verdict if verdict.limit else ASKS
-        raise await _kept_for_review(writer, action, asked, size, cards)
-    await savepoint.commit()
-    if found.moved is None:
-        return found.result
-    if takes_back and found.by_rules:
-        await take_back(session, caller.seller_id, found.moved)
-    elif not by_member and by.limited and source is not None:
-        await record(session, caller.seller_id, found.moved, now, source)
-    return found.result
+        raise await _kept_for_review(writer, action, asked, effect.size, cards)
+    if takes_back or (by.limited and not by_member):
+        await count(session, caller, effect, now, written.source or "")
 
 
+@asynccontextmanager
 async def write_beside(
-    writer: Writer,
-    data: frozenset[Data],
-    action: Mapping[str, object] | Waiting,
-    do: Callable[[], Awaitable[T]],
-) -> T:
-    """Do a write of other data than prices. If a rule uses the data and the caller is a key or a
-    token, the write is handled as a write of prices. Raises NeedsReview, and the errors of `do`.
+    writer: Writer, data: frozenset[Data], action: Mapping[str, Any] | Waiting
+) -> AsyncIterator[None]:
+    """Let the block write other data than prices. If a rule uses the data and the caller is a key
+    or a token, the write is handled as a write of prices. Raises NeedsReview, and the errors of the
+    block.
     """
     session, caller, _, now, _ = writer
-    if caller.member_id is not None:
-        return await do()
-    await sync_state.locked(session, caller.seller_id)
-    account = await session.get_one(Account, caller.seller_id)
-    if not data & asked_of(await run_of(session, account, now)):
-        return await do()
-    return await write(writer, action, do)
-
-
-def _promotes(action: Mapping[str, object] | Waiting) -> bool:
-    return not isinstance(action, Waiting) and action["type"] == "pricing.sales"
-
-
-def _deletes(action: Mapping[str, Any] | Waiting) -> bool:
-    if isinstance(action, Waiting):
-        return False
-    ops = [action.get("op"), *(change["op"] for change in action.get("changes", ()))]
-    return "delete" in ops or "delete" in action
+    if caller.member_id is None:
+        await sync_state.locked(session, caller.seller_id)
+        _, live = await live_run(session, caller.seller_id, now)
+        if data & asked_of(live):
+            async with write(writer, action):
+                yield
+            return
+    yield
 
 
 async def _meant(

@@ -5,10 +5,10 @@ themselves; a contract test checks this.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -41,7 +41,6 @@ from cardsync.stock.lists.schemas import CardListBody
 from cardsync.stock.quick_add import publish_drafts as listings
 from cardsync.stock.quick_add.models import QuickAdd
 
-T = TypeVar("T")
 # Time for which a key may roll back the newest run, whatever the size of its moves.
 _RECENT: Final = timedelta(days=1)
 Body = Mapping[str, Any]
@@ -50,8 +49,8 @@ _COSTS: Final[frozenset[Data]] = frozenset({"costs"})
 
 async def create_rule(writer: Writer, body: Body, reason: str | None = None) -> rule_sets.Saved:
     session, caller, _, now, _ = writer
-    do = partial(rule_sets.create, session, caller, body, now, reason)
-    return await write(writer.confirmed_by(body), actions.rule_create(body), do)
+    async with write(writer.confirmed_by(body), actions.rule_create(body)):
+        return await rule_sets.create(session, caller, body, now, reason)
 
 
 async def change_rule(
@@ -63,16 +62,15 @@ async def change_rule(
 ) -> rule_sets.Saved:
     """Change a rule; with `shown`, only if the rule still equals `shown`."""
     session, caller, _, now, _ = writer
-    do = partial(rule_sets.change, session, caller, rule_id, body, now, reason)
-    if shown is not None:
-        do = partial(shown_changes.change_rule, session, caller, rule_id, shown, body, now, reason)
-    return await write(writer.confirmed_by(body), actions.rule_update(rule_id, body), do)
+    async with write(writer.confirmed_by(body), actions.rule_update(rule_id, body)):
+        if shown is None:
+            return await rule_sets.change(session, caller, rule_id, body, now, reason)
+        return await shown_changes.change_rule(session, caller, rule_id, shown, body, now, reason)
 
 
 async def remove_rule(writer: Writer, rule_id: int, reason: str | None = None) -> None:
-    session, caller, _, now, _ = writer
-    do = partial(rule_sets.remove, session, caller, rule_id, now, reason)
-    await write(writer, actions.rule_delete(rule_id), do)
+    async with write(writer, actions.rule_delete(rule_id)):
+        await rule_sets.remove(writer.session, writer.caller, rule_id, writer.now, reason)
 
 
 async def reorder_rules(
@@ -83,47 +81,50 @@ async def reorder_rules(
 ) -> list[PricingRule]:
     """Reorder the rules; with `shown`, only if their order still equals `shown`."""
     session, caller, _, now, _ = writer
-    do = partial(rule_sets.reorder, session, caller, ids, now, reason)
-    if shown is not None:
-        do = partial(shown_changes.reorder, session, caller, shown, ids, now, reason)
-    return await write(writer, actions.rule_reorder(ids), do)
+    async with write(writer, actions.rule_reorder(ids)):
+        if shown is None:
+            return await rule_sets.reorder(session, caller, ids, now, reason)
+        return await shown_changes.reorder(session, caller, shown, ids, now, reason)
 
 
 async def apply_preset(writer: Writer, preset: str, reason: str | None = None) -> rule_sets.Saved:
     session, caller, _, now, _ = writer
-    do = partial(rule_sets.apply_preset, session, caller, preset, now, reason)
-    return await write(writer, actions.preset_apply(preset), do)
-
-
-def _of_sale(sale: PricingSale) -> str:
-    return f"sale {sale.id}"
+    async with write(writer, actions.preset_apply(preset)):
+        return await rule_sets.apply_preset(session, caller, preset, now, reason)
 
 
 async def create_sale(writer: Writer, body: Body) -> PricingSale:
-    do = partial(sale_sets.create_sale, writer.session, writer.caller, body, writer.now)
-    return await write(writer.confirmed_by(body), actions.sale_create(body), do, _of_sale)
+    session, caller, _, now, _ = writer
+    async with write(writer.confirmed_by(body), actions.sale_create(body)) as written:
+        sale = await sale_sets.create_sale(session, caller, body, now)
+        written.source = f"sale {sale.id}"
+    return sale
 
 
 async def change_sale(writer: Writer, sale_id: int, body: Body) -> PricingSale:
-    do = partial(sale_sets.change_sale, writer.session, writer.caller, sale_id, body, writer.now)
-    return await write(writer.confirmed_by(body), actions.sale_update(sale_id, body), do, _of_sale)
+    session, caller, _, now, _ = writer
+    async with write(writer.confirmed_by(body), actions.sale_update(sale_id, body)) as written:
+        written.source = f"sale {sale_id}"
+        return await sale_sets.change_sale(session, caller, sale_id, body, now)
 
 
 async def remove_sale(writer: Writer, sale_id: int) -> None:
-    do = partial(sale_sets.remove_sale, writer.session, writer.caller, sale_id, writer.now)
-    await write(writer, actions.sale_delete(sale_id), do, lambda _: f"sale {sale_id}")
+    async with write(writer, actions.sale_delete(sale_id)) as written:
+        written.source = f"sale {sale_id}"
+        await sale_sets.remove_sale(writer.session, writer.caller, sale_id, writer.now)
 
 
 async def change_settings(writer: Writer, body: Body) -> Account:
-    do = partial(sale_sets.change_settings, writer.session, writer.caller, body, writer.now)
-    return await write(writer.confirmed_by(body), actions.settings_update(body), do)
+    session, caller, _, now, _ = writer
+    async with write(writer.confirmed_by(body), actions.settings_update(body)):
+        return await sale_sets.change_settings(session, caller, body, now)
 
 
 async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: Body) -> None:
     """Change settings that have not changed since they were shown."""
     session, caller, _, now, _ = writer
-    do = partial(shown_changes.change_settings, session, caller, shown, body, now)
-    await write(writer, actions.settings_update(body), do)
+    async with write(writer, actions.settings_update(body)):
+        await shown_changes.change_settings(session, caller, shown, body, now)
 
 
 async def pin(
@@ -131,87 +132,88 @@ async def pin(
 ) -> int:
     """Pin a card; with `shown_at`, only if nobody has pinned the card since that time."""
     session, caller, _, now, _ = writer
-    do = partial(sale_sets.pin, session, caller, marketplace_id, body, now)
-    if shown_at is not None:
-        do = partial(shown_changes.pin, session, caller, marketplace_id, shown_at, body, now)
-    return await write(writer.confirmed_by(body), actions.pin_set(marketplace_id, body), do)
+    async with write(writer.confirmed_by(body), actions.pin_set(marketplace_id, body)):
+        if shown_at is None:
+            return await sale_sets.pin(session, caller, marketplace_id, body, now)
+        return await shown_changes.pin(session, caller, marketplace_id, shown_at, body, now)
 
 
 async def unpin(writer: Writer, marketplace_id: int) -> None:
-    do = partial(sale_sets.unpin, writer.session, writer.caller, marketplace_id, writer.now)
-    await write(writer, actions.pin_remove(marketplace_id), do)
+    async with write(writer, actions.pin_remove(marketplace_id)):
+        await sale_sets.unpin(writer.session, writer.caller, marketplace_id, writer.now)
 
 
 async def pin_many(writer: Writer, selection: Selection) -> pins.Pinned:
     session, caller, settings, now, _ = writer
-    do = partial(pins.pin_many, session, caller, selection, now, settings)
-    return await write(writer, actions.pins_of("pin", selection), do)
+    async with write(writer, actions.pins_of("pin", selection)):
+        return await pins.pin_many(session, caller, selection, now, settings)
 
 
 async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
     session, caller, settings, now, _ = writer
-    do = partial(pins.unpin_many, session, caller, selection, now, settings)
-    return await write(writer, actions.pins_of("unpin", selection), do)
+    async with write(writer, actions.pins_of("unpin", selection)):
+        return await pins.unpin_many(session, caller, selection, now, settings)
 
 
 async def create_list(writer: Writer, name: object) -> CardListBody:
     """Create a list. A new list has no cards, but it can change prices: a query may select the
     cards that are not on it.
     """
-    do = partial(seller_lists.create_list, writer.session, writer.caller, name, writer.now)
-    return await write(writer, actions.list_edit("create", name=name), do)
+    async with write(writer, actions.list_edit("create", name=name)):
+        return await seller_lists.create_list(writer.session, writer.caller, name, writer.now)
 
 
 async def rename_list(writer: Writer, list_id: int, name: object) -> CardListBody:
-    do = partial(seller_lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
-    return await write(writer, actions.list_edit("rename", id=list_id, name=name), do)
+    session, caller, _, now, _ = writer
+    async with write(writer, actions.list_edit("rename", id=list_id, name=name)):
+        return await seller_lists.rename_list(session, caller, list_id, name, now)
 
 
 async def delete_list(writer: Writer, list_id: int) -> None:
-    do = partial(seller_lists.delete_list, writer.session, writer.caller, list_id, writer.now)
-    await write(writer, actions.list_edit("delete", id=list_id), do)
+    async with write(writer, actions.list_edit("delete", id=list_id)):
+        await seller_lists.delete_list(writer.session, writer.caller, list_id, writer.now)
 
 
 async def add_cards(writer: Writer, list_id: int, selection: Selection) -> entries.Added:
     session, caller, settings, now, _ = writer
     seconds = settings.read_seconds
-    do = partial(entries.add_cards, session, caller, list_id, selection, now, seconds)
-    return await write(writer, actions.list_edit("add", selection, id=list_id), do)
+    async with write(writer, actions.list_edit("add", selection, id=list_id)):
+        return await entries.add_cards(session, caller, list_id, selection, now, seconds)
 
 
 async def remove_cards(writer: Writer, list_id: int, selection: Selection) -> int:
     session, caller, settings, now, _ = writer
     seconds = settings.read_seconds
-    do = partial(entries.remove_cards, session, caller, list_id, selection, now, seconds)
-    return await write(writer, actions.list_edit("remove", selection, id=list_id), do)
+    async with write(writer, actions.list_edit("remove", selection, id=list_id)):
+        return await entries.remove_cards(session, caller, list_id, selection, now, seconds)
 
 
 async def add_lots(writer: Writer, lots: Sequence[NewLot]) -> list[int]:
-    do = partial(write_lots.add_by_hand, writer.session, writer.caller, lots, writer.now)
-    return await write_beside(writer, _COSTS, lot_changes.add(lots), do)
+    async with write_beside(writer, _COSTS, lot_changes.add(lots)):
+        return await write_lots.add_by_hand(writer.session, writer.caller, lots, writer.now)
 
 
 async def add_file_of_lots(writer: Writer, body: bytes, rows: LotRows) -> tuple[int, bool]:
-    do = partial(write_lots.add_by_file, writer.session, writer.caller, body, rows, writer.now)
-    return await write_beside(writer, _COSTS, lot_changes.add_file(body), do)
+    async with write_beside(writer, _COSTS, lot_changes.add_file(body)):
+        return await write_lots.add_by_file(writer.session, writer.caller, body, rows, writer.now)
 
 
 async def correct_lot(writer: Writer, lot_id: int, changes: Body) -> Lot:
-    do = partial(write_lots.correct, writer.session, writer.caller, lot_id, changes, writer.now)
-    return await write_beside(writer, _COSTS, lot_changes.correct(lot_id, changes), do)
+    async with write_beside(writer, _COSTS, lot_changes.correct(lot_id, changes)):
+        return await write_lots.correct(writer.session, writer.caller, lot_id, changes, writer.now)
 
 
 async def remove_lot(writer: Writer, lot_id: int) -> None:
-    do = partial(write_lots.remove, writer.session, writer.caller, lot_id, writer.now)
-    await write_beside(writer, _COSTS, lot_changes.remove(lot_id), do)
+    async with write_beside(writer, _COSTS, lot_changes.remove(lot_id)):
+        await write_lots.remove(writer.session, writer.caller, lot_id, writer.now)
 
 
 async def settle_match(writer: Writer, card_id: int, product_id: int) -> None:
     session, caller, _, now, _ = writer
-    do = partial(chosen_match.settle_match, session, caller, card_id, product_id, now)
     reach = Reach("c.id = :matched", {"matched": card_id}, anew=True)
     waiting = Waiting(card_id, f"/cards/{card_id}", reach)
-    await write_beside(writer, frozenset({"products", "market"}), waiting, do)
+    async with write_beside(writer, frozenset({"products", "market"}), waiting):
+        await chosen_match.settle_match(session, caller, card_id, product_id, now)
 
 
 async def restock(
@@ -223,15 +225,14 @@ async def restock(
 ) -> RestockedShown:
     session, caller, _, now, _ = writer
     restock = returned_copies.restock
-    do = partial(restock, session, caller, order_id, reported, now, came_back=came_back)
     data: frozenset[Data] = frozenset({"costs", "places"})
-    return await write_beside(writer, data, Waiting(order_id, "/returns"), do)
+    async with write_beside(writer, data, Waiting(order_id, "/returns")):
+        return await restock(session, caller, order_id, reported, now, came_back=came_back)
 
 
-async def stock_offer(writer: Writer, offer_id: int, do: Callable[[], Awaitable[T]]) -> T:
-    """Add an offer's cards to the stock by `do`, which adds lots."""
-    waiting = Waiting(offer_id, f"/buying/offers/{offer_id}")
-    return await write_beside(writer, _COSTS, waiting, do)
+def stock_offer(writer: Writer, offer_id: int) -> AbstractAsyncContextManager[None]:
+    """Let the block add an offer's cards to the stock, and so lots."""
+    return write_beside(writer, _COSTS, Waiting(offer_id, f"/buying/offers/{offer_id}"))
 
 
 def _seen(writer: Writer) -> Writer:
@@ -243,25 +244,22 @@ async def reprice(writer: Writer) -> int:
     """Start a run. The run sets the prices that the next sync would set anyway, so it is not
     measured.
     """
-    do = partial(runs.request, writer.session, writer.caller, writer.now)
     action = {"type": "pricing.reprice", "op": "start"}
-    return await write(_seen(writer), action, do, weighed=False)
+    async with write(_seen(writer), action, weighed=False):
+        return await runs.request(writer.session, writer.caller, writer.now)
 
 
 async def request_rollback(writer: Writer, scope: Scope, cards: int) -> tuple[PriceRollback, bool]:
     session, caller, settings, now, _ = writer
     lasts = timedelta(seconds=settings.rollback_seconds)
-    do = partial(prepare.request, session, caller, scope, cards, now, lasts)
     action = {"type": "pricing.rollback", "op": "request", "scope": scope}
     newest = caller.identity.credential == "key" and await is_newest_run(
         session, caller.seller_id, scope, now - _RECENT
     )
-    return await write(_seen(writer), action, do, _of_rollback, weighed=not newest)
-
-
-def _of_rollback(asked: tuple[PriceRollback, bool]) -> str | None:
-    rollback, is_new = asked
-    return f"rollback {rollback.id}" if is_new else None
+    async with write(_seen(writer), action, weighed=not newest) as written:
+        rollback, is_new = await prepare.request(session, caller, scope, cards, now, lasts)
+        written.source = f"rollback {rollback.id}" if is_new else None
+    return rollback, is_new
 
 
 async def cancel_rollback(
@@ -278,9 +276,9 @@ async def cancel_rollback(
 
 
 async def publish_listings(writer: Writer, ids: Sequence[int]) -> tuple[list[QuickAdd], int | None]:
-    do = partial(listings.publish, writer.session, writer.caller, ids, writer.now)
     action = {"type": "quick_add.publish", "op": "publish", "ids": list(ids)}
-    return await write(_seen(writer), action, do)
+    async with write(_seen(writer), action):
+        return await listings.publish(writer.session, writer.caller, ids, writer.now)
 
 
 async def decide_reviews(
@@ -294,6 +292,6 @@ async def decide_reviews(
     numbers = [one.key for one in asked]
     reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
     session, caller, _, now, _ = writer
-    do = partial(decide, session, caller, REVIEWS, asked, answer, now)
     waiting = Waiting(numbers[0], "/pricing/reviews", reach)
-    return await write(_seen(writer) if seen else writer, waiting, do)
+    async with write(_seen(writer) if seen else writer, waiting):
+        return await decide(session, caller, REVIEWS, asked, answer, now)

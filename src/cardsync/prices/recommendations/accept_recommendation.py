@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final, Literal
 
 from sqlalchemy import text
@@ -207,10 +206,10 @@ async def accept(
     """
     session, caller, _, now, _ = writer
     asked = [SeenProposal(recommendation_id, revision)]
-    do = partial(decide, session, caller, RECOMMENDATIONS, asked, "accepted", now)
     reach = Reach(_OF_CARD, {"recommendation": recommendation_id})
     waiting = Waiting(recommendation_id, "/recommendations", reach)
-    done = await write(writer._replace(confirmed=True), waiting, do)
+    async with write(writer._replace(confirmed=True), waiting):
+        done = await decide(session, caller, RECOMMENDATIONS, asked, "accepted", now)
     if done.revised is None:
         return DecisionShown("accepted", clock.exact(revision), done.run_id)
     return (

@@ -8,7 +8,6 @@ first.
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -39,12 +38,13 @@ async def undo_entry(writer: Writer, entry_id: int) -> Activity:
     """Undo an entry within the loss limits. Raises what `_undo` raises, NeedsReview and
     ConfirmationNeeded.
     """
-    do = partial(_undo, writer.session, writer.caller, entry_id, writer.now)
     reach = Reach(ON_SALE, {}, anew=True)
     entry = await writer.session.get(Activity, (writer.caller.seller_id, entry_id))
     kept = entry.undo if entry is not None and entry.undo is not None else {}
     source = f"sale {kept['sale']}" if kept.get("kind") == SALE else ""
-    return await write(writer, Waiting(entry_id, "/activity", reach), do, lambda _: source)
+    async with write(writer, Waiting(entry_id, "/activity", reach)) as written:
+        written.source = source
+        return await _undo(writer.session, writer.caller, entry_id, writer.now)
 
 
 async def _undo(

@@ -1,17 +1,18 @@
-"""Measures a write of prices: the cards that it can affect are priced before and after it, and
-earlier moves without a member's click are added.
+"""Attempts a change of prices in a savepoint and measures its effect: the cards that it can affect
+are priced before and after it, and earlier moves without a member's click are added.
 
-The caller holds the seller's state row and a savepoint: rules, pins and prices do not change
-meanwhile, and the write can be rolled back. A separate process prices the cards of a large shop.
+The caller holds the seller's state row: rules, pins and prices do not change meanwhile. A separate
+process prices the cards of a large shop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import msgspec
 import polars as pl
@@ -28,7 +29,7 @@ from cardsync.prices.engine.simulate import moved
 from cardsync.prices.inputs.cards_to_price import Stock
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.loss.loss_limits import SIDES, summed
-from cardsync.prices.loss.moves import past_moves
+from cardsync.prices.loss.moves import past_moves, record, take_back
 from cardsync.prices.loss.risk import Size
 from cardsync.prices.plans.actions import Actions
 from cardsync.prices.plans.asked_data import asked_of
@@ -36,6 +37,7 @@ from cardsync.prices.plans.price_effect import (
     PART,
     PART_BESIDE,
     Reach,
+    ShopValue,
     cap_of,
     parts_of,
     priced,
@@ -48,64 +50,124 @@ from cardsync.sales.lots.settle_uses import settle_now
 from cardsync.stock.quick_add import served_entries as listings
 from cardsync.web.heavy_work import HeavyWork, heavy_for
 
-T = TypeVar("T")
-Do = Callable[[], Awaitable[T]]
 
-
-@dataclass(frozen=True)
-class Weighed(Generic[T]):
-    """`moved` holds the cards whose price differs, summed with earlier moves; `by_rules` is true if
-    the rules moved these cards.
+class Effect(NamedTuple):
+    """The effect of a change. `moved` holds the cards whose price differs, summed with earlier
+    moves; `by_rules` is true if the rules moved these cards.
     """
 
-    result: T
     size: Size
     moved: pl.DataFrame | None
     by_rules: bool
 
 
-async def weigh(
+@asynccontextmanager
+async def attempt(
     session: AsyncSession,
     caller: Caller,
     account: Account,
     live: Run,
     actions: Actions,
     reach: Reach | None,
-    do: Do[T],
-    now: datetime,
-) -> Weighed[T]:
-    """Do the write and measure it. Raises the errors of the write."""
+) -> AsyncIterator[Attempt]:
+    """Let the block make the change in a savepoint. The savepoint is rolled back unless the block
+    calls `keep`. Raises the errors of the block.
+    """
+    savepoint = await session.begin_nested()
+    try:
+        attempted = await _before(session, caller, account, live, actions, reach)
+        yield attempted
+    except BaseException:
+        await savepoint.rollback()
+        raise
+    if attempted.kept:
+        await savepoint.commit()
+    else:
+        await savepoint.rollback()
+
+
+@dataclass
+class Attempt:
+    """A change that its block makes, with what was measured before it."""
+
+    session: AsyncSession
+    seller_id: int
+    live: Run
+    actions: Actions
+    shop: ShopValue
+    loss_budget: int | None
+    # Moves that no rule prices.
+    own: pl.DataFrame | None
+    scales: _Scales | None
+    past: pl.DataFrame
+    kept: bool = False
+
+    def keep(self) -> None:
+        """Let the change stay in effect after the block."""
+        self.kept = True
+
+    async def effect(self) -> Effect:
+        """Measure the change. Call this function once the block has made it."""
+        session, seller_id, live, now = self.session, self.seller_id, self.live, self.live.now
+        await session.flush()
+        moves = self.own
+        if moves is None and self.scales is not None:
+            account = await session.get_one(Account, seller_id, populate_existing=True)
+            then = await run_of(session, account, now)
+            if "costs" in asked_of(then):
+                await settle_now(session, seller_id, now)
+            moves = await self.scales.moves(then, _changed_sales(live.sales, then.sales, now))
+        found = None if moves is None else summed(moves, self.past)
+        size = msgspec.structs.replace(
+            size_of(found, self.past, cap_of(live.rules), self.shop),
+            deletes=any(change.op == "delete" for change in self.actions.changes),
+            promotes=any(own.type == "pricing.sales" for own in self.actions.own),
+            loss_budget=self.loss_budget,
+        )
+        return Effect(size, found, by_rules=self.own is None)
+
+
+async def _before(
+    session: AsyncSession,
+    caller: Caller,
+    account: Account,
+    live: Run,
+    actions: Actions,
+    reach: Reach | None,
+) -> Attempt:
     seller_id, budget = account.seller_id, account.loss_budget
-    whole = await shop_value(session, seller_id)
-    moved = await _own_moves(session, seller_id, actions)
+    shop = await shop_value(session, seller_id)
+    own = await _own_moves(session, seller_id, actions)
+    starts_run = any(change.type == "pricing.reprice" for change in actions.own)
     scales = None
-    if moved is None and reach is not None:
+    if own is None and reach is not None:
         if "costs" in asked_of(live):
-            await settle_now(session, seller_id, now)
+            await settle_now(session, seller_id, live.now)
         scales = await _scales(session, caller, live, actions, reach)
-    if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
-        moved = await scales.moves(None)
-    by_rules = moved is None
+        if starts_run:
+            own = await scales.moves(None)
     # A promotion that the write ends still counts in the prices before the write, so that its end
     # is not a separate move.
-    past = await past_moves(session, seller_id, now, "rules" if by_rules else "targets")
-    if any(own.type == "pricing.reprice" for own in actions.own):
+    past = await past_moves(session, seller_id, live.now, "rules" if own is None else "targets")
+    if starts_run:
         # A run applies changes that were counted when they were written.
         past = past.clear()
-    result = await do()
-    await session.flush()
-    if moved is None and scales is not None:
-        fresh = await session.get_one(Account, seller_id, populate_existing=True)
-        then = await run_of(session, fresh, now)
-        if "costs" in asked_of(then):
-            await settle_now(session, seller_id, now)
-        moved = await scales.moves(then, _changed_sales(live.sales, then.sales, now))
-    found = None if moved is None else summed(moved, past)
-    size = msgspec.structs.replace(
-        size_of(found, past, cap_of(live.rules), whole),
-        loss_budget=None if budget is None else to_units(budget),
-    )
-    return Weighed(result, size, found, by_rules)
+    loss_budget = None if budget is None else to_units(budget)
+    return Attempt(session, seller_id, live, actions, shop, loss_budget, own, scales, past)
+
+
+async def count(
+    session: AsyncSession, caller: Caller, effect: Effect, now: datetime, source: str = ""
+) -> None:
+    """Count a kept change against the loss limits, as long as its source lasts (`loss/moves.py`).
+    A member's change cancels earlier moves.
+    """
+    if effect.moved is None or caller.identity.own_script:
+        return
+    if caller.member_id is None:
+        await record(session, caller.seller_id, effect.moved, now, source)
+    elif effect.by_rules:
+        await take_back(session, caller.seller_id, effect.moved)
 
 
 class _Scales(Protocol):
