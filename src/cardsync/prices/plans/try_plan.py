@@ -1,5 +1,6 @@
-"""Judges a plan by an attempt: its actions are carried out inside a savepoint, and the prices before
-and after are compared. Unless the attempt is kept, only its effect, its basis and its results remain.
+"""Judges a plan by an attempt: its actions are carried out inside a savepoint, and the prices
+before and after are compared. Unless the attempt is kept, only its effect, its basis and its
+results remain.
 
 The caller holds the seller's state row: rules, pins and prices do not change meanwhile.
 """
