@@ -1,12 +1,12 @@
-"""Matches inventory rows to catalog products by their keys, with one verdict a row. Pure.
+"""Matches inventory rows to catalog products by their keys, with one verdict per row. Pure.
 
 `catalog_keys` runs once when a catalog is loaded, and its columns are stored with the product.
-`row_keys` runs per upload. `match` joins the two. `explained` adds the reason of each failure, to
+`row_keys` runs for each upload. `match` joins both. `explained` adds the reason of each failure, to
 check a catalog. A row gets a product only if every part of the identity agrees and exactly one
-product is left.
+product remains.
 
-A language belongs to a copy and not to its product: a product in English covers copies in every
-language, while a product that a catalog lists in another language covers only that language.
+Copies in all languages are of the product in English, except if a catalog lists a product in
+another language: that product is only for copies in its language.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "set_series": pl.String,
     "alias_key": pl.String,
 }
-# In this game all products are in one language, whatever language a label implies.
+# All products of this game are in one language, also if a condition label has no language.
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
-# Hiragana, katakana and kanji; a name's numbers and letters may be Latin.
+# Hiragana, katakana and kanji. A name with any of these is in the game's own script, even if it
+# also has Latin letters.
 _ITS_SCRIPT = r"[\p{Hiragana}\p{Katakana}\p{Han}]"
-# Rows are judged independently, so chunks give the same verdicts, and memory holds the pairs of one
-# chunk at a time.
+# Rows per chunk. Rows are independent of each other, and memory holds the pairs of only one chunk.
 _ROWS_AT_ONCE = 100_000
 
 
@@ -56,11 +56,11 @@ _LANDS = ("plains", "island", "swamp", "mountain", "forest", "wastes")
 _FULL_ART = "full art"
 _STARRED = ("surge foil", "jp alternate art", "alt art foil")
 _MARKED = r"^(.*[0-9])([^0-9]+)$"
-# Words that describe every card of their set, and so distinguish none.
+# Variants that all cards of a set have, so that they do not distinguish cards.
 _OF_THE_SET = ("ce", "ie", "oversize")
 # Marks a set whose cards are identified by their names (set_aliases.py).
 _BY_NAME = "="
-# Before a number: the code of the set whose card is copied, or the promo's year.
+# The beginning of a number that is the code of the reprinted card's set, or a promo's year.
 _CODE_OR_YEAR = r"^[A-Z0-9]{2,6}-"
 
 
@@ -84,7 +84,7 @@ def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
 
 def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
     """Add ROW_KEYS to the columns game, set_name, product_name, number, condition (the code),
-    printing and language. A null printing was not given; an empty one could not be read.
+    printing and language. A null printing is unknown; an empty printing is unreadable.
     """
     its_own = pl.col("game").replace_strict(LANGUAGE_OF_GAME, default=None, return_dtype=pl.String)
     implied = its_own.is_not_null() & pl.col("language").eq("English")
@@ -95,7 +95,7 @@ def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(NOT_SAID))
         .otherwise(_finish_key(pl.col("printing").cast(pl.String)))
         .alias("finish_key"),
-        # A label without a language only implies English.
+        # A label without a language was read as English, which is wrong for these games.
         pl.when(implied).then(its_own).otherwise(_language_key()).alias("language_key"),
         pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
     )
@@ -113,7 +113,7 @@ def _keyed(frame: pl.DataFrame, of_set: list[str], of_name: list[str]) -> pl.Dat
 
 
 def _without_its_number() -> pl.Expr:
-    """Return the variant without the card's own number, which the marketplace repeats: (H9)."""
+    """Return the variant without the card's number, which the marketplace adds, such as (H9)."""
     variant, number = pl.col("variant_key"), pl.col("number_key").str.to_lowercase()
     own = (variant != "") & (number != "")
     bare = variant.str.strip_suffix(pl.concat_str(pl.lit(" "), number))
@@ -132,8 +132,8 @@ def _blank(column: str) -> pl.Expr:
 
 
 def _finish_key(finish: pl.Expr) -> pl.Expr:
-    """Return the finish as a key. Null means that a catalog does not distinguish finishes, or that
-    a row's finish could not be read.
+    """Return the finish as a key. Null means that the catalog does not distinguish finishes, or
+    that the row's finish is unreadable.
     """
     lower = finish.str.strip_chars().str.to_lowercase()
     return pl.when(lower != "").then(lower).alias("finish_key")
@@ -150,8 +150,8 @@ def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     (matched, ambiguous or unmatched), in the order of `rows`.
 
     `rows` has `row`, game and ROW_KEYS. `products` has `id`, `marketplace_product_id`, game and
-    CATALOG_KEYS, of every set whose (game, set_key) or (game, set_code_key) occurs in the rows'
-    (game, set_key) or (game, set_series).
+    CATALOG_KEYS, and must contain every set whose `set_key` or `set_code_key` equals a `set_key` or
+    `set_series` of the rows in the same game.
     """
     if rows.height > _ROWS_AT_ONCE:
         return pl.concat(match(rows_, products) for rows_ in rows.iter_slices(_ROWS_AT_ONCE))
@@ -159,8 +159,8 @@ def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return `match` with a `reason`: the first part of the row's identity that no product shares.
-    The reason is null for a matched row.
+    """Return the result of `match` with the column `reason`: the first part of the row's identity
+    with which no product agrees, or null for a matched row.
     """
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
     found = _matched(rows, products)
@@ -185,8 +185,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     )
     left = left.join(verdicts, on="row", how="anti")
     if left.height:
-        # Filter the products for the few remaining rows: a join over all products would build the
-        # identities of the whole catalog once more.
+        # The products are filtered for the few remaining rows, because a join with all products
+        # would process the whole catalog once more.
         offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
         verdicts = pl.concat(
             [verdicts, judge_rows(left.with_columns(name_key="alias_key"), offered)],
@@ -211,8 +211,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_letter(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines whose variant is a letter of the number, with that number: "Ineffable
-    Blessing (A)" of 113 is 113a.
+    """Return the lines whose variant is a letter, with the letter added to the number: the number
+    of "Ineffable Blessing (A)" is 113a, not 113.
     """
     letter = pl.col("variant_key")
     return lines.filter(
@@ -226,8 +226,8 @@ def _told_further(
     rows: pl.DataFrame, verdicts: pl.DataFrame, products: pl.DataFrame
 ) -> pl.DataFrame:
     """Return new verdicts for the matched rows whose number does not decide the treatment, because
-    the catalog also has the card with suffixes: 135 and 135★, 274 and 274a. A star has a known
-    meaning; other suffixes need a person's decision.
+    the catalog also has the card with a suffix of the number: 135 and 135★, 274 and 274a. The
+    product with a star is matched by its treatment; with other suffixes, the row is ambiguous.
     """
     variant, land = pl.col("variant_key"), pl.col("name_key").is_in(_LANDS)
     asked = rows.filter(
@@ -247,8 +247,8 @@ def _told_further(
     if marked.is_empty():
         return verdicts.clear()
     mark = pl.col("mark")
-    # For lands, "a" marks the plain card beside the full art. "z" is the serial number, and "b" the
-    # second of two.
+    # The number of a plain land has the suffix "a" if the number without a suffix is the full-art
+    # land. "z" marks a card with a serial number, and "b" the second of two cards.
     doubt = (
         pl.when(variant == "")
         .then(mark == "A")
@@ -275,9 +275,10 @@ def _told_further(
 
 
 def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -> pl.DataFrame:
-    """Return the lines without a number whose product has one, or the other way round, with the
-    product's number: all products with the name, in the sets of all lines of one `of`, must have
-    the same number and the line's variant. The marketplace has no numbers for old cards.
+    """Return the lines without a number whose product has a number, and the lines with a number
+    whose product has none, all with the product's number. (The marketplace has no numbers for old
+    cards.) All products with the name, in the sets of all lines with the same `of`, must have the
+    same number and the line's variant.
     """
     named = ["game", "set_key", "name_key"]
     offered = products.select(*named, its_number="number_key", its_variant="variant_key").unique()
@@ -297,8 +298,8 @@ def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -
 
 
 def _lines_in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows once for each part of their set, if the catalog lacks the set or its parts
-    are identified by name.
+    """Return each row once for each part of its set (`set_aliases.py`), if the catalog lacks the
+    set, or its cards are identified by name.
     """
     parts = part_columns(rows.select("game", "set_key").unique())
     had = products.select("game", "set_key").unique()
@@ -314,8 +315,8 @@ def _lines_in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows whose set the catalog lacks but has in parts, or numbers
-    differently: the product must be the only one in all parts.
+    """Yield the verdicts of rows whose set the catalog divides into parts or numbers differently. A
+    row is matched if only one product in all parts fits.
     """
     if rows.is_empty() or (lines := _lines_in_parts(rows, products)).is_empty():
         return
@@ -347,7 +348,7 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
         )
         .join(lines.select("row", "of_row", "number_total"), on="row")
         .join(totals, on="product_id", how="left")
-        # The same number is no evidence for a card of another set if only one side has a total.
+        # In a part, an equal number counts only if the totals are equal, or the product has none.
         .filter(
             pl.col("of_product").is_null() | pl.col("of_product").eq_missing(pl.col("number_total"))
         )
@@ -365,17 +366,15 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
 
 
 def by_english_name() -> pl.Expr:
-    """Return whether a row has an English name although the game's cards have names in another
-    script.
-    """
+    """Return whether a row of a game whose cards have names in another script has an English name."""
     return pl.col("game").is_in(list(LANGUAGE_OF_GAME)) & ~pl.col("name_key").str.contains(
         _ITS_SCRIPT
     )
 
 
 def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows with English names: if all cards with the row's set, number and
-    total have one name in the game's own script, the row means that name.
+    """Yield the verdicts of rows with English names in games with another script. If all products
+    with the row's set, number and total have the same name in that script, the row gets that name.
     """
     left = rows.filter(by_english_name() & pl.col("number_total").is_not_null())
     if left.is_empty():
@@ -395,8 +394,8 @@ def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Find a set whose name the catalog lacks by the code before its name, if the code belongs to
-    only one set.
+    """Return the rows with other set keys for sets that the catalog lacks: the set with the code
+    before the row's set name, if only one set has this code.
     """
     stray = (
         rows.select("game", "set_key", "set_series")

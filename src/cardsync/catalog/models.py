@@ -1,6 +1,6 @@
-"""Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
-rows), `catalog_import`, `catalog_install`, `catalog_updates`, and the search tables: names, sets,
-words and their shortened forms for typos.
+"""Tables of the catalog, shared by all sellers: `product`, `product_elsewhere`, `catalog_import`,
+`catalog_install`, `catalog_updates`, and the tables for searches: names, sets, words, and shortened
+words to find typos.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
 
 
 class Product(Base):
-    """One printing. The key columns hold the comparable forms that `match.catalog_keys` computes."""
+    """One printing. The columns `…_key` have the comparable forms that `match.catalog_keys`
+    computes. A provisional product was created from an inventory row.
+    """
 
     __tablename__ = "product"
     __table_args__ = (
@@ -49,8 +51,8 @@ class Product(Base):
         ),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # The hash covers every identifying text; a second load of the same catalog finds its rows by
-    # it.
+    # The hash of all identifying texts, by which a later load of the same catalog finds the
+    # product.
     identity: Mapped[str]
     game: Mapped[str]
     set_name: Mapped[str]
@@ -61,7 +63,7 @@ class Product(Base):
     finish: Mapped[str | None]
     language: Mapped[str]
     marketplace_product_id: Mapped[int | None] = mapped_column(BigInteger)
-    # The picture's address in the catalog.
+    # The URL of the picture in the catalog.
     picture_url: Mapped[str | None]
     provisional: Mapped[bool] = mapped_column(server_default=FALSE)
     adopted_by: Mapped[int | None] = mapped_column(BigInteger)
@@ -75,7 +77,8 @@ class Product(Base):
     finish_key: Mapped[str | None]
     language_key: Mapped[str | None]
     sealed: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The catalog that named the product first, and since when that catalog no longer names it.
+    # The first catalog that contained the product, and the time since when that catalog no longer
+    # contains it.
     source: Mapped[str | None]
     vanished_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
@@ -93,7 +96,9 @@ class ProductElsewhere(Base):
 
 
 class CatalogName(Base):
-    """A name in its searched form: its words, those of its variants, and how many printings it has."""
+    """A name for searches: the name's own words, these with the words of all its variants, and the
+    number of its printings.
+    """
 
     __tablename__ = "catalog_name"
     __table_args__ = (Index("ix_catalog_name_words", "words", postgresql_using="gin"),)
@@ -118,7 +123,9 @@ class CatalogWord(Base):
 
 
 class CatalogTypo(Base):
-    """A word with letters removed (`typos.py`), by which its typos are found."""
+    """A word (`word`) and its form without some letters (`deleted`), by which typos of the word are
+    found (`typos.py`).
+    """
 
     __tablename__ = "catalog_typo"
     deleted: Mapped[str] = mapped_column(primary_key=True)
@@ -139,11 +146,12 @@ class CatalogImport(Base):
 
 
 class CatalogInstall(Base):
-    """The catalog of a game that is installed from a source, or is requested: the request, the
-    running install and its progress, and the results of the last good and the last failed one.
+    """The installed or requested catalog of a game from a source: the request, the running install
+    with its progress, and the results of the last successful and the last failed install.
 
-    `digest` is the digest of the files that were loaded last. `checked_at` is the time at which the
-    source still had them. If a holder dies, another one takes over after `held_until`.
+    `digest` is the hash of the last loaded files, and `checked_at` the last time at which the
+    source had the same files. If the installing process (`holder`) dies, another process takes over
+    after `held_until`.
     """
 
     __tablename__ = "catalog_install"
@@ -165,19 +173,20 @@ class CatalogInstall(Base):
     failure: Mapped[str | None]
     failures: Mapped[int] = mapped_column(server_default="0")
     next_at: Mapped[datetime | None]
-    # A request for the previous version.
+    # True if the request is for the previous version.
     back: Mapped[bool] = mapped_column(server_default=FALSE)
     # The hash of the version in use, and the key of its stored object.
     content: Mapped[str | None]
     kept: Mapped[str | None]
-    # The previous version, and the one that a person went back from (`install_state.Version`).
+    # The previous version, and the version that a person went back from (`install_state.Version`).
     earlier: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     refused: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
 
 
 class CatalogUpdates(Base):
-    """One row: the zone of the nightly updates, null if the installation's setting decides; and
-    whether an old catalog is reported.
+    """The settings of catalog updates, in a single row. `night_zone` is the time zone of nightly
+    updates, or null if the installation's setting decides. `tells` is whether notices about old
+    catalogs are sent.
     """
 
     __tablename__ = "catalog_updates"

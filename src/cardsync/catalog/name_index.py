@@ -1,7 +1,7 @@
-"""Keeps the names, sets and words of the catalog's products in the tables that searches use.
+"""Stores the names, sets and words of the catalog's products in the tables for searches.
 
-A name's row has the words of all its products, including faces and variants, and how many printings
-it has. All of it is derived. `renew` recomputes the named rows.
+A name's row has the words of all its products, including faces and variants, and the number of its
+printings. All rows are derived from `product`, and `renew` computes them again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _AT_ONCE = 20_000
 
 
 async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
-    """Update the names and sets of these products. `rows` has game, set_name, name_key, back_key
-    and variant_key. Existing rows are not written again.
+    """Update the names, sets and words of the products in `rows`, which have game, set_name,
+    name_key, back_key and variant_key. Unchanged rows are not written.
     """
     named = rows.select("game", "name_key").filter(pl.col("name_key").fill_null("") != "").unique()
     if named.is_empty():
         return
     await new_table(session, "renewed", named.sort("game", "name_key"), {}, analyzed=True)
-    # All writers use the same order of rows, so they cannot block each other.
+    # All writers write the rows in the same order, so they cannot deadlock.
     await session.execute(text(queries_of(__package__)["renew_names"]))
     await session.execute(text("DROP TABLE renewed"))
     await _sets(session, rows)
@@ -34,9 +34,8 @@ async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
 
 
 async def add_provisional(session: AsyncSession, rows: pl.DataFrame) -> None:
-    """Add the names and sets of new provisional products, with the columns that `renew` takes.
-
-    Their words are never suggested for typos; only words of catalogs are.
+    """Add the names and sets of new provisional products; `rows` has the same columns as for
+    `renew`. Their words are not stored, because only words of catalogs correct typos.
     """
     names = (
         rows.filter(pl.col("name_key").fill_null("") != "")
@@ -94,7 +93,7 @@ async def _sets(session: AsyncSession, rows: pl.DataFrame) -> None:
 
 
 async def _words(session: AsyncSession, rows: pl.DataFrame) -> None:
-    """Store the new words, and their forms without a letter or two."""
+    """Store the new words, and their forms without one or two letters."""
     parts = pl.concat([rows[name] for name in ("name_key", "back_key", "variant_key")])
     words = parts.drop_nulls().unique().str.split(" ").explode().unique()
     words = words.filter(words.str.len_chars() >= SHORTEST).sort()

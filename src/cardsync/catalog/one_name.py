@@ -58,7 +58,7 @@ def key(text: str) -> str:
 
 
 def name_parts(name: str, number: CollectorNumber) -> NameParts:
-    """Return the parts of a name; the number is the card's own."""
+    """Return the parts of a name. `number` is the card's number, which the name may repeat."""
     spelled = _DELTA.sub(" (Delta Species)", _title(name, number), count=1)
     found = _BASE.match(spelled)
     base = found.group() if found else spelled
@@ -78,7 +78,7 @@ def number_in(name: str) -> CollectorNumber:
 
 
 def _title(name: str, number: CollectorNumber) -> str:
-    """Return the name without the numbers in it that are the card's own."""
+    """Return the name without the card's number; another number remains in the name."""
     suffix, bracketed = _SUFFIX.search(name), _BRACKETED.search(name)
     bare = _SUFFIX.sub(lambda match: f" {match.group(3)}", name, count=1)
     bare = _BRACKETED.sub("", bare, count=1).strip()

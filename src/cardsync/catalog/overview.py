@@ -27,11 +27,11 @@ class VersionShown(msgspec.Struct):
     """A version of a catalog that was in use."""
 
     installed_at: Annotated[str, Reads(rfc3339)]
-    """When it was loaded first"""
+    """When the version was first loaded"""
     rows: int
-    """The printings that it holds"""
+    """The number of its printings"""
     left_at: Annotated[str | None, Column("since"), Reads(rfc3339_or_none)]
-    """When a person went back from it; null: a newer one took its place"""
+    """When a person went back from it; null: a newer version replaced it"""
 
 
 class CatalogShown(msgspec.Struct):
@@ -43,71 +43,73 @@ class CatalogShown(msgspec.Struct):
     label: str
     """The marketplace's name of the game"""
     source: str | None
-    """The name of the source; null: it has none, a person gets the file"""
+    """The name of the source; null: no source, the catalog must be loaded from a file"""
     source_label: str | None
-    """The name of the project that publishes it"""
+    """The name of the project that publishes the catalog"""
     home: str | None
     """The source's page"""
     license: str | None
     lacks: str | None
-    """The parts that this source does not hold; empty: nothing is known to be missing"""
+    """The parts that this source lacks; empty: nothing is known to be missing"""
     state: State
     printings: int
-    """The printings of the game that all catalogs hold together"""
+    """The number of the game's printings in all catalogs"""
     rows: int
-    """The printings that this source held last"""
+    """The number of printings in the version in use"""
     skipped: int
-    """The records of it that could not be read"""
+    """The number of its unreadable records"""
     bytes: int
-    """How much was downloaded last; 0: nothing yet"""
+    """The size of the last download; 0: nothing was downloaded yet"""
     installed_at: str | None
-    """When the version in use was loaded first"""
+    """When the version in use was first loaded"""
     checked_at: str | None
-    """When its source was seen to have nothing newer"""
+    """When the source last had nothing newer"""
     failure: str | None
-    """Why the newest try failed; the catalog that was there stays"""
+    """Why the newest install failed; the catalog is unchanged"""
     failed_at: str | None
     next_try_at: str | None
     """When a worker tries again"""
     step: str
-    """The step that is under way: download, read or write; empty: none"""
+    """The running step: download, read or write; empty: none"""
     done: int
-    """How much of the step is done"""
+    """The finished part of the step"""
     total: int
-    """How much the step has to do; 0: nobody knows"""
+    """The whole step; 0: unknown"""
     others: list[str]
     """The other sources of this game that can be installed"""
     goes_back: bool
-    """The step that is waited for, or under way, goes back to the earlier version"""
+    """The requested or running install goes back to the earlier version"""
     earlier: VersionShown | None
-    """The version in use before, which a person can go back to; null: none is kept"""
+    """The previous version, which a person can go back to; null: none is stored"""
     refused: VersionShown | None
-    """The version that a person went back from: renewals do not take it again, but a newer one"""
+    """The version that a person went back from; renewals install only a newer version"""
 
 
 class AddedFile(msgspec.Struct):
-    """A catalog's file that a person added. It is listed for a day after its end."""
+    """A catalog file that a person added. It is listed for a day after it was loaded or failed."""
 
     name: str
     state: Literal["waiting", "running", "added", "failed"]
     bytes: int
     rows: int
-    """The printings that were loaded"""
+    """The number of loaded printings"""
     skipped: int
-    """The records of it that could not be read"""
+    """The number of unreadable records"""
     ended_at: str | None
     failure: str | None
-    """Why it was not added; nothing was changed"""
+    """Why the file was not loaded; nothing was changed"""
     step: str
-    """The step that is under way: download (fetch it from the store), read or write; empty: none"""
+    """The running step: download (from the object store), read or write; empty: none"""
     done: int
-    """How much of the step is done"""
+    """The finished part of the step"""
     total: int
-    """How much the step has to do; 0: nobody knows"""
+    """The whole step; 0: unknown"""
 
 
 async def added_files(session: AsyncSession, now: datetime) -> list[AddedFile]:
-    """Return the files that are waiting or being loaded, or ended within the day, newest last."""
+    """Return the added files that wait, are being loaded, or ended within the last day, newest
+    last.
+    """
     found = [one for one in await install_state.installs(session) if one.game == ANY_GAME]
     since = now - install_state.FILES_KEPT
     ended = {one.source: one.checked_at or one.failed_at for one in found}

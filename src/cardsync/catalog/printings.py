@@ -1,7 +1,7 @@
 """Declares the printings of each game, which are the editions and finishes that the marketplace
-writes after a condition, and converts a written one to the game's own. Pure.
+writes after a condition, and converts other spellings to these printings. Pure.
 
-A printing that no table has is matched, searched and shown by its text.
+A printing that is not declared is matched, searched and shown by its text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NORMAL: Final = "Normal"
-# Catalogs write this in place of the finish of a box.
+# The finish of a sealed product in catalogs.
 SEALED_FINISH: Final = "Sealed"
 _WITH_FOIL: Final = (NORMAL, "Foil")
 _POKEMON: Final = (
@@ -26,7 +26,7 @@ _POKEMON: Final = (
     "Unlimited",
     "Unlimited Holofoil",
 )
-# The first printing of a game is its commonest; a form without a printing means it.
+# The first printing of a game is its most common, and the default in forms.
 OF_GAMES: Final = {
     "magic": _WITH_FOIL,
     "pokemon": _POKEMON,
@@ -72,15 +72,16 @@ _SAID: Final = {
 _SILENT: Final = frozenset({"edition", "normal", "printing"})
 _EDITIONS: Final = frozenset({"1st", "unlimited", "limited"})
 _FOILS: Final = frozenset({"foil", "holofoil"})
-# An edition that a person would name. In Yu-Gi-Oh both are common, so neither is the base.
+# Editions that a person would name, so that a card without an edition is of another edition. In
+# Yu-Gi-Oh all editions are common, so this does not apply there.
 _EARLY: Final = frozenset({"1st", "limited"})
 _EDITIONS_ARE_COMMON: Final = ("yugioh",)
 _RANKS: Final = ("early", "foil", "parallel", "unnamed")
 
 
 def printings_of(game: str, finish: str | None = None) -> tuple[str, ...]:
-    """Return the printings of a game with the product's own first; all printings if no table has
-    the game.
+    """Return the printings of a game, with the product's own `finish` first; all printings for an
+    unknown game.
     """
     own = (finish,) if finish not in (None, SEALED_FINISH) else ()
     return tuple(dict.fromkeys((*own, *OF_GAMES.get(game, PRINTINGS))))
@@ -97,7 +98,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(said.split()) - _SILENT
 
 
-# If two names have the same words, the first counts.
+# The printing of each set of words; of two printings with the same words, the first.
 _BY_WORDS: Final = {
     game: {_words(name): name for name in reversed(names)}
     for game, names in (*OF_GAMES.items(), (None, PRINTINGS))
@@ -106,7 +107,7 @@ _BY_NAME: Final = {name.lower(): name for name in PRINTINGS}
 
 
 def printing_named(text: str, game: str | None = None) -> str | None:
-    """Return the game's printing with this spelling, else another game's. None if no table has it."""
+    """Return the game's printing with this spelling, else another game's; None for an unknown text."""
     plain = " ".join(text.split())
     words = _words(plain)
     own = _BY_WORDS[game].get(words) if game in OF_GAMES else None
@@ -114,13 +115,13 @@ def printing_named(text: str, game: str | None = None) -> str | None:
 
 
 def read_printing(text: str, game: str | None = None) -> str:
-    """Return the printing with this spelling; a text that no table has is its own printing."""
+    """Return the printing with this spelling; an unknown text is its own printing."""
     return printing_named(text, game) or " ".join(text.split())
 
 
 class MeantPrintings(NamedTuple):
-    """The printings, in lower case, that a person's word names, and those that it may also mean:
-    "foil" is Foil and Holofoil, and may be the foil of any edition.
+    """The printings, in lower case, that a searched word names, and all printings that it may mean:
+    "foil" names Foil and Holofoil, and may mean the foil of any edition.
     """
 
     named: tuple[str, ...]
@@ -142,7 +143,7 @@ _PARTS: Final = {name.lower(): _parts(name) for name in PRINTINGS}
 
 
 def printings_meant(text: str) -> MeantPrintings:
-    """Return the printings that a person's word means; a text that no table has means itself."""
+    """Return the printings that a searched word means; an unknown text means itself."""
     said = _parts(text)
     if said.edition and said[1:] == (False, frozenset()):
         named = possible = [name for name, own in _PARTS.items() if own.edition == said.edition]
@@ -165,9 +166,9 @@ def printings_meant(text: str) -> MeantPrintings:
 
 
 def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
-    """Return the pairs with the base finish of each `card`: its only finish, or else the one that
-    goes without a word, which is not a first edition, a foil or a parallel. If several remain,
-    their pairs all stay.
+    """Return the pairs with the base finish of each `card`: its only finish, or else the finish
+    that is not a first edition, a foil or a parallel. If several finishes remain, all their pairs
+    are returned.
     """
     import polars as pl
 
@@ -185,7 +186,9 @@ def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataF
 
 
 def _rank(game: str, finish: str | None) -> tuple[int, int, int, int]:
-    """Return the marks that keep a finish from being the base one, the most important first."""
+    """Return a sort key that is lowest for the base finish: early edition, foil, parallel, and no
+    finish, most important first.
+    """
     own = _parts(finish or "")
     early = bool(own.edition & _EARLY) and game not in _EDITIONS_ARE_COMMON
     parallel = "reverse" in own.kind if own.foil else bool(own.kind)
@@ -193,8 +196,8 @@ def _rank(game: str, finish: str | None) -> tuple[int, int, int, int]:
 
 
 def checked_printing(field: str, given: str, game: str, own: str | None = None) -> str:
-    """Return the printing that a person gives a card: the product's, one from the tables, or its
-    text. Raises InvalidPayload.
+    """Return the printing that a person enters for a card: the product's own, a declared printing,
+    or the text. Raises InvalidPayload.
     """
     plain = " ".join(given.split())
     if own and plain.lower() == own.lower():
@@ -205,8 +208,8 @@ def checked_printing(field: str, given: str, game: str, own: str | None = None) 
 
 
 def own_printings(rows: pl.DataFrame, column: str) -> pl.Series:
-    """Return the printings of `column` as the tables of `game` name them, row for row; null if the
-    tables lack one.
+    """Return the printings of `column` in the spelling of the row's `game`, row for row; null for a
+    blank text.
     """
     import polars as pl
 

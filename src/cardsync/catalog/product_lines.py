@@ -1,6 +1,5 @@
-"""Lists the product lines, with the marketplace's labels, our internal names and the category ids.
-
-It is reference data; the database holds a copy.
+"""Lists the product lines with their internal names and the marketplace's labels and category ids.
+The database has a copy of this reference data.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ LINES = (
 NAMES = tuple(line.name for line in LINES)
 CATEGORY_IDS = {line.name: line.category_id for line in LINES}
 LABEL_BY_NAME = {line.name: line.label for line in LINES}
-# Labels that the marketplace or sellers' tools also have written.
+# Other labels that the marketplace or sellers' tools have used.
 _ALSO = {
     "magic: the gathering": "magic",
     "yu-gi-oh!": "yugioh",

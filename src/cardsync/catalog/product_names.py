@@ -1,8 +1,8 @@
 """Splits product names into comparable parts: the front face, the back face and the variant. Pure.
 
-`Snivy - 001/086 (Master Ball Pattern)`, number `001/086` → name_key "snivy", variant_key "master
-ball pattern". The work is done on distinct strings: an export of 300,000 rows has some ten thousand
-names.
+Example: `Snivy - 001/086 (Master Ball Pattern)` with the number `001/086` has the name_key "snivy"
+and the variant_key "master ball pattern". Each distinct name is split once: an export of 300,000
+rows has some ten thousand names.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from cardsync.platform.texts import apart, is_ascii, spaced, together, words_tab
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"
 _PLAIN_NUMBER = r"#?([A-Za-z]*[0-9][A-Za-z0-9]*[*★+]?)"
-# A number follows a dash. Without its total it counts only if the dash has spaces around it
-# ("Porygon-2" is a name).
+# A number after a dash at the end of a name. Without a total, it is a number only if the dash has
+# spaces around it ("Porygon-2" is a name).
 _SUFFIX = rf"(?:\s*-\s*{_NUMBER}|\s+-\s+{_PLAIN_NUMBER})\s*($|{_OPENS}|\[)"
 _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"
 
@@ -27,7 +27,7 @@ _LATIN_MARKS = r"[\x{0300}-\x{036F}]"
 # Letters, digits, marks (such as kana voicing) and symbols such as ★ stay; any other character
 # separates words.
 _SEPARATORS = r"[^\p{L}\p{N}\p{M}\p{So}]+"
-# Unicode normalization keeps these signs distinct, although sources use both.
+# Spellings of the same letter or sign that Unicode normalization does not unify.
 SAME: Final = {
     "æ": "ae",
     "œ": "oe",
@@ -44,7 +44,7 @@ SAME: Final = {
     "◇": " prism star ",
     "♢": " prism star ",
 }
-# In an ASCII name, everything but the front face begins with one of these.
+# The beginning of any part after the front face, in an ASCII name.
 _PARTED = r"[(/]|\s-\s|\[Version "
 _WORDS: Final = words_table("&")
 
@@ -78,9 +78,7 @@ def name_columns(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _title(rows: pl.DataFrame) -> pl.Series:
-    """Return the name without the numbers in it that are the row's own; a different number is part
-    of the name.
-    """
+    """Return the names without the row's number; another number remains in the name."""
     name = rows.get_column("product_name").cast(pl.String).fill_null("").alias("title")
     numbered = _numbered(name.unique())
     if numbered.is_empty():
@@ -174,11 +172,11 @@ def _ascii_keys(texts: pl.Series) -> pl.Series:
 
 
 def _parted(titles: pl.DataFrame) -> pl.DataFrame:
-    # A variant's word order matters: a catalog lists "(Staff) (National Championships)" and the
-    # reverse as two products. Marketplace names spell out the delta that other sources print:
-    # "Kingdra δ" is "Kingdra (Delta Species)".
+    # The order of a variant's words is kept, because a catalog has "(Staff) (National
+    # Championships)" and the reverse order as two products. The marketplace writes "Kingdra (Delta
+    # Species)", other sources write "Kingdra δ".
     spelled = pl.col("title").str.replace(r"\s*[δΔ]", " (Delta Species)")
-    # "Forest (274) - Full Art" and "Carapace [Version 2]" write a variant in other ways.
+    # "Forest (274) - Full Art" and "Carapace [Version 2]" have a variant without parentheses.
     spelled = spelled.str.replace(r"\s+-\s+(Full Art)$", " (${1})")
     spelled = spelled.str.replace(r"\s*\[(Version [0-9]+)\]$", " (${1})")
     faces = pl.col("base").str.splitn(" // ", 2)
@@ -191,8 +189,8 @@ def _parted(titles: pl.DataFrame) -> pl.DataFrame:
         key(faces.struct.field("field_0")).alias("name_key"),
         key(faces.struct.field("field_1")).alias("back_key"),
         folded(pl.col("variant")).fill_null("").alias("variant_key"),
-        # "Endwalker - Brainstorm" is the printed name, then the card of the rules; in "Fire/Ice"
-        # the first is the front.
+        # The alias of "Endwalker - Brainstorm" is the rules' name after the printed name; that of
+        # "Fire/Ice" is the front face.
         key(
             pl.coalesce(
                 faces.struct.field("field_0").str.extract(r"^.*\S\s+-\s+(\S.*)$", 1),

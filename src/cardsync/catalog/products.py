@@ -1,8 +1,8 @@
-"""Finds the product of each inventory row, and makes a provisional product for a card that the
+"""Finds the product of each inventory row, and creates a provisional product for a card that the
 catalog lacks.
 
-Two sellers share the provisional product of the same card; a custom listing's title is never part
-of it.
+All sellers share the provisional product of a card, so a custom listing's title is never part of
+it.
 """
 
 from __future__ import annotations
@@ -67,26 +67,26 @@ _OFFERED: dict[str, Any] = {
 
 
 class Printings(NamedTuple):
-    """Rows grouped by the catalog's identity, because a seller lists a printing in several
-    conditions.
+    """Rows grouped by printing, because a seller lists a printing in several conditions.
 
-    `keyed` has each printing once, with its own number as `row`, its texts, `listed_name` as in the
-    rows, and ROW_KEYS. `of_rows` has `row` and its `printing`, by row.
+    `keyed` has one row per printing, with the printing's number as `row`, its texts, the unchanged
+    name as `listed_name`, and ROW_KEYS. `of_rows` has each original `row` with the number of its
+    `printing`, sorted by row.
     """
 
     keyed: pl.DataFrame
     of_rows: pl.DataFrame
 
     def spread(self, found: pl.DataFrame) -> pl.DataFrame:
-        """Return each row's result, which is its printing's, beside `row`. `found` is in the
-        printings' order.
+        """Return `row` with the columns of `found` for the row's printing. `found` has one row per
+        printing, in the order of `keyed`.
         """
         return self.of_rows.select("row").hstack(found[self.of_rows["printing"]])
 
 
 def printings(rows: pl.DataFrame) -> Printings:
     """Group `rows`, which have `row`, ROW_COLUMNS and `title`, into printings."""
-    # The catalog only needs to know whether a card's condition is sealed.
+    # Of the condition, only whether the card is sealed matters for the product.
     condition = pl.when(pl.col("condition") == SEALED).then("condition").alias("condition")
     grouped = (
         rows.with_columns(condition)
@@ -113,8 +113,7 @@ async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     """Return `row`, `product_id` and `match` (matched, ambiguous or provisional) of every row,
     sorted by row.
     """
-    # PostgreSQL reads the catalog on one core while this process computes the rows' keys on
-    # another.
+    # PostgreSQL reads the catalog while this process computes the keys of the rows.
     reading = asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
     try:
         printed = await asyncio.to_thread(printings, rows)
@@ -126,9 +125,9 @@ async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
 async def lines_meant(
     database: Database, own: Sequence[str], rows: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
-    """Return the product line of each row, which has ROW_COLUMNS and is named by its place in
-    errors (`entries[3].`): the given one, or the only one of the seller's `own` lines whose catalog
-    has the card. Raises InvalidPayload.
+    """Return the product line of each row: its own, or the only one of the seller's `own` lines
+    whose catalog has the card. `rows` maps the beginning of error messages (`entries[3].`) to a row
+    with ROW_COLUMNS. Raises InvalidPayload.
     """
     meant = {}
     for at, row in rows.items():
@@ -162,8 +161,8 @@ async def lines_meant(
 async def _in_lines(
     database: Database, rows: Sequence[Mapping[str, object]], lines: Sequence[str]
 ) -> list[dict[str, int | None]]:
-    """Return for each row the lines whose catalog has its card, each with the product, or with None
-    if several match.
+    """Return for each row the product lines whose catalog has the card, each with the product id,
+    or with None if several products match.
     """
     places = list(itertools.product(range(len(rows)), lines))
     known: list[dict[str, int | None]] = [{} for _ in rows]
@@ -190,7 +189,7 @@ async def _in_lines(
 
 async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -> pl.DataFrame:
     """Return `product_id` and `match` of every printing, in order. `catalog` is the result of
-    `offered` for these printings, or for more of them.
+    `offered` for at least the sets of these printings.
     """
     hits = await asyncio.to_thread(match, printed.keyed, catalog)
     known = hits.filter(pl.col("product_id").is_not_null()).select(
@@ -203,8 +202,8 @@ async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -
         on="row",
     )
     if left.height:
-        # The printings follow the order of their rows: the first one names a product that several
-        # share.
+        # The printings are sorted by their first rows, so that a provisional product of several
+        # printings gets the texts of the first row.
         first = printed.of_rows.unique("printing", keep="first", maintain_order=True)["printing"]
         left = first.rename("row").to_frame().join(left, on="row", maintain_order="left")
         known = pl.concat(
@@ -214,7 +213,7 @@ async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -
 
 
 async def offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
-    """Return the part of the catalog whose sets occur in the rows."""
+    """Return the catalog's products of the sets in `sets`."""
     wanted = await asyncio.to_thread(_wanted, sets)
     async with database.shared() as session:
         await new_table(session, "wanted", wanted, {})
@@ -235,17 +234,15 @@ def _wanted(sets: pl.DataFrame) -> pl.DataFrame:
 
 
 def identity() -> pl.Expr:
-    """Return one text per distinct product, by which later loads and uploads of the same card find
-    it. It is stored as its MD5, which fits any index.
+    """Return a text that identifies the product, by which later loads and uploads find it. Only its
+    MD5 is stored, which fits into an index.
     """
     return pl.concat_str([pl.col(name).fill_null("") for name in _IDENTITY], separator="\x1f")
 
 
 async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Create a provisional product from each row, or find the existing one. Adds `product_id` and
-    `match`.
-    """
-    # A copy in another language is the same product, and the marketplace's texts are English.
+    """Add `product_id` and `match` to the rows: of new provisional products, or of existing ones."""
+    # The product of copies in all languages is English, except in games with one other language.
     spoken = pl.col("game").is_in(list(LANGUAGE_OF_GAME))
     rows = rows.with_columns(
         pl.col("printing").fill_null(NORMAL),
@@ -296,7 +293,7 @@ async def _provisional_chunk(
             await name_index.add_provisional(session, rows)
         ids = await read_rows(
             session,
-            # Each is looked up separately: without statistics on the temp table, a join would read
+            # A subquery looks up each row. The temp table has no statistics, so a join would read
             # the whole catalog.
             "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p"
             " WHERE p.identity = md5(i.identity)) FROM incoming i",
@@ -306,8 +303,9 @@ async def _provisional_chunk(
 
 
 async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
-    """Return product_id_old and adopted_id of the provisional products that cards point to and
-    another product has adopted: a catalog's, or the one for all languages.
+    """Return product_id_old and adopted_id of those products in `product_ids` that are no longer
+    provisional, that another product has adopted, or that are provisional in a language other than
+    English.
     """
     async with database.shared() as session:
         rows = await session.execute(
@@ -315,7 +313,7 @@ async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
                 SELECT id, coalesce(adopted_by, id) FROM product
                  WHERE id = ANY(CAST(:ids AS bigint[]))
                    AND (NOT provisional OR adopted_by IS NOT NULL
-                        -- A program before this one makes a product for each language.
+                        -- Earlier versions of this program made a product for each language.
                         OR (language_key IS DISTINCT FROM :english
                             AND game <> ALL (CAST(:spoken AS text[]))))
             """),

@@ -1,5 +1,5 @@
-"""The worker's tasks for catalogs: it installs the requested ones, takes others back to their
-previous version, loads added files, and renews installed catalogs when they are old.
+"""The worker's task for catalogs: installs requested catalogs, returns catalogs to their previous
+versions on request, loads added files, and renews old catalogs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cardsync.platform.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
 
-# One waiting turn is enough for everything that is due.
+# The queueing lock, because one waiting job is enough for all due catalogs.
 _TURN: Final = "catalogs"
 
 
@@ -34,7 +34,7 @@ async def renew_catalogs(context: procrastinate.JobContext) -> None:
 
 
 async def nudge(work: Work) -> bool:
-    """Queue a turn if a catalog is due; return whether one is."""
+    """Queue the task if a catalog is due; return whether a catalog is due."""
     if not await _due(work):
         return False
     with suppress(AlreadyEnqueued):

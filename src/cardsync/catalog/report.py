@@ -1,5 +1,5 @@
-"""Reports the skipped records of a catalog's import: lines for a person, and a CSV file of all of
-them.
+"""Reports the skipped records of an import: lines about the first records, and a CSV file of all
+records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def skipped_lines(broken: Sequence[Broken]) -> Iterator[str]:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
-    """Write a CSV file. Raises CommandError if the disk refuses it."""
+    """Write a CSV file. Raises CommandError if the file cannot be written."""
     try:
         with path.open("wb") as file:
             file.write(encoded([header]))

@@ -1,12 +1,12 @@
-"""Lists sets that the marketplace, catalogs and apps name differently by more than word order,
+"""Lists sets whose names in the marketplace, catalogs and apps differ by more than word order,
 punctuation and case. `set_names.py` applies the lists after its rules.
 
-A line `A = B = C` means that A and B are the set C, as catalogs name it (for Pokemon, the
-marketplace). A line `A > B, C` means that a catalog without the set A has its cards in B and C:
-such a card is found by its name and its number in one of them. `2000..2003` means four names. A
-word in braces defines how the parts' numbers differ: `{p}` follows the number, `{-}` means that a
-set's code or a year precedes it ("DDG-5" and "2025-10" are 5 and 10), and `{=}` means that sources
-number the set's cards differently and each card has a unique name.
+  - `A = B = C`: A and B are other names of the set C. C is the name in catalogs; for Pokemon, the
+  marketplace's name. - `A > B, C`: a catalog without the set A has its cards in the sets B and C,
+  its parts. A card of A is found by name and number in one of them. `2000..2003` stands for four
+  names. - Braces after a part describe its numbers: `{p}` is a suffix of the number. `{-}` means
+  that a set code or a year precedes the number ("DDG-5" is 5, "2025-10" is 10). `{=}` means that
+  sources number the cards differently, and each card has a unique name.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ Duels of the Planeswalkers 2009..2015 Promos, Regional Championship Qualifiers 2
 Spotlight Series, Year of the Ox 2021, Year of the Tiger 2022, Year of the Rabbit 2023, \
 Year of the Dragon 2024, Year of the Snake 2025, Year of the Horse 2026
 """
-# Promos of these sets have a star after their number if they are from a prerelease, a launch or a
-# box; promos of a game day have none.
+# Promos of these sets from a prerelease, launch or box have a star after their number; promos of a
+# game day have no star.
 _STARRED: Final = (
     "Magic 2010..2014",
     "Zendikar",
@@ -159,7 +159,7 @@ _STARRED: Final = (
     "Born of the Gods",
     "Journey into Nyx",
 )
-# For older sets, and for this one, a file may have either form.
+# Numbers of promos of older sets, and of Magic 2015, may have a star or not.
 _EITHER: Final = (
     "Magic 2015",
     "Urza's Saga",

@@ -2,9 +2,9 @@
 Pure.
 
 The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy
-Commander"), without the series code in front of them ("ME05: Pitch Black"). Names that differ by
-more than that have a rule here or an alias in `set_aliases.py`, which also lists where the cards of
-a set are if a catalog splits or joins it.
+Commander"), without the series code before them ("ME05: Pitch Black"). Names with other differences
+have a rule here or an alias in `set_aliases.py`. If a catalog divides or joins sets,
+`set_aliases.py` lists the parts of a set.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from cardsync.catalog import one_name
 from cardsync.catalog.product_names import folded
 from cardsync.catalog.set_aliases import BY_GAME
 
-# The code is "SWSH07: ", "SM - ", "SV8a: " or "CRZ: "; only Pokemon sets have one.
+# A series code such as "SWSH07: ", "SM - ", "SV8a: " or "CRZ: ", which only Pokemon sets have.
 _SERIES = r"^([A-Z]{1,4}[0-9]{0,2}[A-Za-z]?)(?:: | - )\S"
 _SERIES_GAMES = ("pokemon", "pokemon_japan")
-# A promo's series stays in the name: without it all would be "Promotional Cards".
+# The series of a promo set remains in the name, because otherwise all these sets would be
+# "Promotional Cards".
 _PROMO_SERIES = r"^([A-Z]{1,4}-P) \S"
 _CORE_SET_CODE = r"\s*\((?:M[0-9]{2}|[0-9]?[A-Z]{2,3})\)$"
 _YEARS = re.compile(r"([0-9]{4})\.\.([0-9]{4})")
@@ -38,8 +39,8 @@ _RULES = {
         (r"^core (?=2[0-9]{3}$)", "core set "),
         (r"^magic (?=game night)", ""),
         (r"^(?!starter )(.+) commander decks$", r"\1 commander"),
-        # An app calls a set's tokens its extras; a marketplace uses that word for its showcase
-        # cards.
+        # "Extras" before a name are a set's tokens in an app; "Extras" after a name are showcase
+        # cards on a marketplace.
         (r"^extras (.+ art series)$", r"\1"),
         (r"^extras (.+)$", r"\1 tokens"),
         (r"^(?!arena )(.+) (?:extras|variants)$", r"\1"),
@@ -50,13 +51,14 @@ _RULES = {
     ),
     "lorcana": ((r"^disney lorcana (?!promo cards)", ""),),
 }
-# Changes with the rules: a catalog that was loaded with other names has other keys.
+# The hash of all rules and aliases. If it has changed since a catalog was loaded, the catalog's set
+# keys may be wrong, so it is loaded again.
 EDITION: Final = hashlib.sha256(repr((BY_GAME, _RULES)).encode()).hexdigest()[:12]
 
 
 class Part(NamedTuple):
-    """A set that holds cards of another. `number` is the sign in braces of set_aliases.py, as it is
-    in a number's key.
+    """A set with cards of another set. `number` is the sign in braces in `set_aliases.py`, in upper
+    case as in `number_key`.
     """
 
     set_key: str
@@ -64,7 +66,7 @@ class Part(NamedTuple):
 
 
 def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return `set_key` and `set_series` (the code before the name, if there is one) for `game` and
+    """Return `set_key` and `set_series` (the code before the name; null without one) for `game` and
     `set_name`, row for row.
     """
     names = rows.select(pl.col("game").cast(pl.String), pl.col("set_name").cast(pl.String))
@@ -99,7 +101,7 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def set_key(game: str | None, words: str) -> str:
-    """Return the key of an already folded set name."""
+    """Return the key of a folded set name."""
     key = _sorted(_ruled(game, words))
     return _aliases().get((game, key), key)
 
@@ -116,7 +118,7 @@ def _ruled(game: str | None, words: str) -> str:
 
 @cache
 def _aliases() -> dict[tuple[str | None, str], str]:
-    """Return the replacement of each name's key in set_aliases.py."""
+    """Return the key that replaces each alias's key."""
     same: dict[tuple[str | None, str], str] = {}
     for game, line in _lines():
         if " > " not in line:
@@ -140,7 +142,7 @@ def _parts() -> dict[tuple[str, str], tuple[Part, ...]]:
 
 
 def parts(game: str, key: str) -> tuple[Part, ...]:
-    """Return the sets in which a catalog without this set may have its cards."""
+    """Return the parts of a set: the sets in which a catalog without this set may have its cards."""
     words = key.split()
     if game == "magic" and {"promo", "pack"} < set(words):
         left = [word for word in words if word not in ("promo", "pack")]
@@ -149,7 +151,7 @@ def parts(game: str, key: str) -> tuple[Part, ...]:
 
 
 def part_columns(sets: pl.DataFrame) -> pl.DataFrame:
-    """Return `game`, `set_key`, `part_key` and `part_number` of those of the sets that have parts."""
+    """Return `game`, `set_key`, `part_key` and `part_number` for each part of the sets."""
     rows = [
         (game, key, *part)
         for game, key in sets.select("game", "set_key").unique().drop_nulls().iter_rows()
@@ -166,7 +168,7 @@ def _lines() -> Iterator[tuple[str, str]]:
 
 
 def _named(name: str) -> Iterator[str]:
-    """Yield the names that a name with years covers."""
+    """Yield the names of a name with a range of years (`2000..2003`), or the name itself."""
     years = _YEARS.search(name)
     if years is None:
         yield name
@@ -176,7 +178,7 @@ def _named(name: str) -> Iterator[str]:
 
 
 def _words(game: str, name: str) -> str:
-    """Return a name's folded words without its series, after the rules."""
+    """Return a name's folded words without its series, changed by the rules."""
     bare = re.sub(_CORE_SET_CODE, "", name)
     if game in _SERIES_GAMES and (series := re.match(_SERIES, bare)):
         bare = bare.removeprefix(series[1])
@@ -188,9 +190,8 @@ def _key(game: str, name: str) -> str:
 
 
 def set_code_key(code: pl.Expr) -> pl.Expr:
-    """Return a set code if it identifies the set.
-
-    A code without a digit does not: "SV" is a series and Supreme Victors. "SV-P" is one set.
+    """Return a set code if it identifies one set, else null. A code identifies a set if it has a
+    digit or ends in "-P": "SV-P" is one set, but "SV" is a series and also the set Supreme Victors.
     """
     lower = code.cast(pl.String).str.strip_chars().str.to_lowercase()
     return pl.when(lower.str.contains(r"[0-9]|-p$")).then(lower)
