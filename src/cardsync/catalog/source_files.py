@@ -1,9 +1,10 @@
-"""Downloads the files of a source into their own folder, politely: a file that was fetched or
-confirmed within the day is not requested again, and an older one only if it has changed.
+"""Downloads the files of a source into their own folder with few requests: a file that was
+downloaded or checked within the last 20 hours is not requested again, and an older file is
+downloaded only if it has changed.
 
-A file is written beside its final place, and moved there once it is complete. An interrupted
-download continues where it stopped, if the server supports ranges and the file is unchanged. Memory
-holds only a part of a file and the list of files.
+A download is written to the folder `parts`, and moved to `files` when it is complete. An
+interrupted download continues where it stopped, if the server supports ranges and the file is
+unchanged. Memory holds only a part of a file and the list of files.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web.public_fetch import HostAway, NotFetched, opened
 
 USER_AGENT: Final = f"cardsync/{__version__}"
-# Least time between two requests to a source; no file is requested twice a day.
+# The minimum time between two requests to a source, and between two requests of one file.
 PAUSE_SECONDS: Final = 0.15
 ONCE: Final = timedelta(hours=20)
 SILENCE_SECONDS: Final = 60.0
@@ -42,26 +43,26 @@ FILE_SECONDS: Final = 3 * 3600.0
 BYTES_MOST: Final = 4_000_000_000
 _INDEX_BYTES: Final = 1_000_000
 FILES_MOST: Final = 20_000
-# Free disk space in bytes that downloads leave to everything else.
+# The disk space in bytes that downloads must leave free.
 _ROOM: Final = 500_000_000
 _PART: Final = 1 << 16
-# An interrupted download continues after this time.
+# The pauses before an interrupted download continues; after the last one it fails.
 _AGAIN_SECONDS: Final = (1.0, 5.0, 20.0)
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
-# (what is counted, done, total); a total of 0 is unknown.
+# Gets the counted unit (bytes or files), the finished number, and the total; 0 is unknown.
 Tell = Callable[[str, int, int], None]
 
 
 class SourceAway(CatalogError):
-    """The source does not answer or is busy, or this machine has no room for its files."""
+    """The source does not answer or is busy, or this machine cannot store its files."""
 
 
 class RememberedFile(msgspec.Struct):
-    """The stored state of a file: its address, the server's validators of this edition, and the
-    time of the last request. Until it is complete, its bytes are beside its final place.
+    """The stored state of a file: its address, the server's validators (ETag and date) of this
+    edition, the time of the last request, and whether it is compressed.
     """
 
     address: str
@@ -72,7 +73,9 @@ class RememberedFile(msgspec.Struct):
 
 
 class Fetched(NamedTuple):
-    """The path and contents of a complete catalog. `digest` is the digest of all its bytes."""
+    """A complete download. `path` is the only file or the folder of files; `digest` is a hash of
+    all files.
+    """
 
     path: Path
     files: int
@@ -132,10 +135,10 @@ def forget(settings: Settings, source: Source, game: str) -> None:
 
 
 async def download(settings: Settings, source: Source, game: str, tell: Tell) -> Fetched:
-    """Update the downloaded files of a game. Raises CatalogError, and SourceAway if the source may
-    answer later.
+    """Update the downloaded files of a game. Raises CatalogError, and its subclass SourceAway if a
+    later try may succeed.
     """
-    # A command reads the setting here: servers and workers read it at their start.
+    # Servers and workers check this setting when they start; commands check it only here.
     if not settings.outward_requests:
         raise CatalogError("this installation asks no other host (OUTWARD_REQUESTS)")
     folder = _Folder(folder_of(settings, source, game))
@@ -170,7 +173,9 @@ async def _download(
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes of this machine out of the folder."""
+    """Lock the folder against other processes of this machine. Raises CatalogError if it is
+    locked.
+    """
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -190,7 +195,7 @@ def _digest(folder: _Folder, names: list[str]) -> tuple[int, str]:
 
 
 class _Visit:
-    """One visit to a source."""
+    """The downloads from a source into a folder."""
 
     def __init__(self, settings: Settings, source: Source, folder: _Folder, tell: Tell) -> None:
         self._settings = settings
@@ -199,11 +204,12 @@ class _Visit:
         self._tell = tell
 
     async def bring(self, wanted: Download, words: Mapping[str, str]) -> list[str]:
-        """Fetch the declared file and those that it lists; return their names."""
+        """Download the declared file and the files that it lists; return their names."""
         address = _filled(wanted.address, words, quoted=True)
         if wanted.at:
             address = await self._named(address, wanted.at)
-        # One large file may be compressed; readers of several files look for their own names.
+        # Only a single JSON file may be stored compressed, under another name, because readers of
+        # several files find these by name.
         is_one = wanted.each is None and len(self._source.downloads) == 1
         may_pack = is_one and wanted.file.endswith(".json")
         name = await self._file(address, _filled(wanted.file, words), may_pack=may_pack)
@@ -228,7 +234,7 @@ class _Visit:
         return CatalogError(f"{self._source.label} has changed its form: {how}")
 
     async def _named(self, index: str, field: str) -> str:
-        """Return the address that an index contains."""
+        """Return the address in the field `field` of a JSON index."""
         async with self._opened(index, {"Accept": "application/json"}) as answer:
             if answer.status_code != 200:
                 raise NotFetched(f"{index} was answered with status {answer.status_code}")
@@ -247,7 +253,9 @@ class _Visit:
         return address
 
     def _opened(self, address: str, headers: dict[str, str]) -> Any:
-        """Open the response of an address, or of the mirror that replaces all sources."""
+        """Open the response to a request of the address, or, if a mirror is configured, of the
+        mirror's address for it.
+        """
         settings = self._settings
         mirror = settings.catalog_mirror
         place = None
@@ -266,7 +274,7 @@ class _Visit:
         )
 
     async def _file(self, address: str, name: str, *, may_pack: bool = False) -> str:
-        """Update one file; return its name, which shows whether it is compressed."""
+        """Update one file; return its name, which ends with .gz if the file is compressed."""
         known = self._folder.known
         for kept in (name, f"{name}.gz"):
             one = known.get(kept)
@@ -304,7 +312,7 @@ class _Visit:
                 folder.keep()
                 return old_name
             if status in (200, 416):
-                # The file has changed since, or its server does not support ranges.
+                # The file has changed, or the server does not support ranges.
                 have = 0
             if status == 416:
                 part.unlink(missing_ok=True)
@@ -365,9 +373,7 @@ class _Visit:
 
 
 def _mark(known: RememberedFile) -> str:
-    """Return the validator that a server compares before it sends the rest: a strong ETag, or a
-    date.
-    """
+    """Return the validator for `If-Range`: a strong ETag, or else the date of the file."""
     return known.modified if known.etag.startswith("W/") or not known.etag else known.etag
 
 
@@ -377,7 +383,7 @@ def _conditions(known: RememberedFile) -> dict[str, str]:
 
 
 def _total(answer: Any, have: int) -> int | None:
-    """Return the size of the file in bytes. None if the server does not send it."""
+    """Return the size of the file in bytes; None if the server does not send it."""
     if answer.status_code == 206:
         found = _CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
         if found is None or int(found[1]) != have:
@@ -394,8 +400,8 @@ def _filled(template: str, words: Mapping[str, str], *, quoted: bool = False) ->
 
 
 def _words_of(record: object, wanted: Download) -> dict[str, str] | None:
-    """Return the fields of a listed record that an address needs. None if one is missing or is not
-    a valid file name.
+    """Return the fields of a listed record that are needed in the address and the file name; None
+    if one is missing or is not a valid file name.
     """
     fields = {*_FIELD.findall(wanted.address), *_FIELD.findall(wanted.file)} - {"game"}
     found = {}
@@ -409,7 +415,7 @@ def _words_of(record: object, wanted: Download) -> dict[str, str] | None:
 
 
 def _listed(path: Path) -> list[Any]:
-    """Return the entries of a list, at most one more than the allowed number. Raises CatalogError."""
+    """Return the entries of a list of files, at most `FILES_MOST` + 1. Raises CatalogError."""
     is_csv = path.suffix == ".csv"
     found = csv_file.rows(path) if is_csv else json_file.items(path, "item", "data.item")
     return [*islice(found, FILES_MOST + 1)]

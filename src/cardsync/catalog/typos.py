@@ -1,8 +1,10 @@
-"""Finds words that differ in a letter or two: they share a form with those letters removed. Pure.
+"""Finds words that differ in one or two letters, because both words have a common form without
+these letters. Pure.
 
-Every word is stored under such shortened forms, its deletes; a mistyped word is looked up by its
-own. Short words may differ in one letter, words from six letters in two. Only the beginning of a
-long word counts, which limits a word's deletes to about thirty.
+The forms of a word without one or two letters are its *deletes*. Every word is stored with its
+deletes, and a mistyped word is searched by its own deletes. Words with fewer than six letters may
+differ in one letter, longer words in two. Only the first seven letters of a word have deletes,
+which limits these to about thirty.
 """
 
 from __future__ import annotations
@@ -11,14 +13,14 @@ from collections.abc import Iterator
 
 from rapidfuzz.distance import OSA
 
-# Words under three letters have too many neighbors for a guess.
+# Shorter words are similar to too many other words.
 SHORTEST = 3
 LONG = 6
 BEGINNING = 7
 
 
 def distance_of(word: str) -> int:
-    """Return how many letters may differ."""
+    """Return the number of letters in which a word may differ."""
     return 0 if len(word) < SHORTEST else 1 if len(word) < LONG else 2
 
 
@@ -37,9 +39,8 @@ def _one_less(word: str) -> Iterator[str]:
 
 
 def near(typed: str, word: str) -> bool:
-    """Return whether `word` may be meant: few letters differ for its length.
-
-    A word that is still being typed may be the beginning of a longer one.
+    """Return whether `typed` may be a typo of `word`: they differ in at most the letters that both
+    of their lengths allow.
     """
     most = min(distance_of(typed), distance_of(word))
     return OSA.distance(typed, word, score_cutoff=most) <= most

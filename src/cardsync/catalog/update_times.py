@@ -1,5 +1,5 @@
-"""Decides when installed catalogs are updated: every night if the person who decides about them
-chose so, otherwise by the installation's setting.
+"""Decides when installed catalogs are updated: every night, if a person chose that on a page;
+otherwise by the installation's setting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
 
-# Few shops work then, and the day's sources have been published.
+# The time of nightly updates: few shops work then, and sources have published the day's files.
 NIGHT: Final = time(4)
 _CHOSEN: Final = "SELECT night_zone, tells FROM catalog_updates"
 _CHOOSE: Final = """
@@ -24,8 +24,9 @@ _CHOOSE: Final = """
 
 
 class Updates(NamedTuple):
-    """`days` is how often a catalog is renewed, 0 for never; with `zone` it is every night. `tells`
-    is whether an old one causes a notice.
+    """The times of updates. `days` is the number of days between renewals, 0 for never. With
+    `zone`, catalogs are renewed every night in this time zone. `tells` is whether an old catalog
+    causes a notice.
     """
 
     days: int
@@ -33,14 +34,14 @@ class Updates(NamedTuple):
     tells: bool = True
 
     def due_before(self, now: datetime) -> datetime | None:
-        """Return the moment before which the last check of a catalog must be for it to be due."""
+        """Return the moment before which a catalog's last check makes it due; None for never."""
         if self.zone is not None:
             return last_night(now, self.zone)
         return now - timedelta(days=self.days) if self.days else None
 
 
 def last_night(now: datetime, zone: str) -> datetime:
-    """Return the last moment at which the clocks of a zone showed the hour of updates."""
+    """Return the last moment at which it was `NIGHT` in a time zone."""
     local = now.astimezone(ZoneInfo(zone))
     night = datetime.combine(local.date(), NIGHT, ZoneInfo(zone))
     if night > local:

@@ -1,5 +1,6 @@
-"""Reads Cardmarket's product list. It has no numbers and no set names, so it creates no products:
-it adds Cardmarket's ids to products of a catalog, if a list of expansions is next to it.
+"""Reads Cardmarket's product list and its list of expansions, from files in the same folder. They
+have no collector numbers, so they create no products, but add Cardmarket's ids to products of other
+catalogs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cardsync.catalog.sources.source_record import (
     text_or_none,
 )
 
-# The first word of a category's name.
+# The first word of a category's name, and the game.
 GAMES = {
     "Magic": "magic",
     "Yugioh": "yugioh",

@@ -1,8 +1,9 @@
 """Reads CSV files of any size in chunks, each value as its text. Compressed files (.gz, .xz) are
 supported.
 
-Polars reads a chunk whose rows are one line each. Any other chunk is read row by row, like people's
-files, so that a broken quote spoils only its own row. A file that is not a table ends early.
+Polars reads a chunk whose rows are one line each. Any other chunk is read row by row, so that a
+broken quote makes only its own row unreadable. Reading stops early with an error if the file is not
+a table.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PIECE: Final = 1 << 23
 _ROWS_AT_ONCE: Final = 20_000
 _MARK: Final = b"\xef\xbb\xbf"
 _QUOTE, _BREAK = ord('"'), ord("\n")
-# The column with the rows' numbers in the file.
+# The name of the column with the numbers of the rows in the file.
 ROW: Final = "(row)"
 Frames = Iterator[tuple[pl.DataFrame, list[Broken]]]
 
@@ -44,7 +45,9 @@ def columns(path: Path) -> list[str]:
 
 
 def frames(path: Path) -> Frames:
-    """Yield the rows, some at a time, numbered by `ROW`, and the broken ones. Raises CatalogError."""
+    """Yield the rows, some at a time, with the column `ROW`, and the broken rows. Raises
+    CatalogError.
+    """
     with json_file.opened(path) as file:
         text = file.read(_HEADER_BYTES)
         header = _header(path, text)
@@ -69,7 +72,7 @@ def _pieces(path: Path, file: Any, text: bytes) -> Iterator[bytes]:
         text += piece
         end = _end_of_rows(text)
         if len(text) - end > ROW_BYTES:
-            # A quote is never closed: the error belongs to its own row.
+            # An unclosed quote: the chunk ends after the last line, so that only one row is broken.
             end = text.rfind(b"\n") + 1
         if end:
             yield text[:end]
@@ -122,9 +125,9 @@ def _parsed(header: bytes, piece: bytes, names: list[str], first: int) -> Frames
 def frame_of_rows(
     names: Sequence[str], found: Sequence[tuple[int, Row]]
 ) -> tuple[pl.DataFrame, list[Broken]]:
-    """Return the readable rows with their numbers, and the others."""
+    """Return the readable rows with their numbers, and the broken rows."""
     good = [(at, row.cells) for at, row in found if not row.fault]
-    # If a header has a name twice, the first column counts.
+    # If a header has a name twice, the first column has the name, and others get a number.
     own = [name if names.index(name) == at else f"{name} {at}" for at, name in enumerate(names)]
     told = pl.DataFrame([cells for _, cells in good], dict.fromkeys(own, pl.String), orient="row")
     numbers = pl.Series(ROW, [at for at, _ in good], pl.UInt32)

@@ -1,6 +1,5 @@
-"""Declares the sources of catalogs: their publisher, license, games, addresses and readers.
-
-The order counts: the first source of a game is installed if none is named.
+"""Declares the sources of catalogs: their publisher, license, games, addresses and readers. The
+first source of a game is its default source.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from cardsync.catalog.sources.source_record import Found
 
 
 class Download(NamedTuple):
-    """A file of a source. `{game}` in its address and its name is the source's name of the game
-    (`Source.games`).
+    """A file of a source. `{game}` in `address` and `file` is replaced by the source's name of the
+    game (`Source.games`).
 
-    If `at` is set, the address returns a JSON object whose field of that name is the file's own
-    address. If `each` is set, the file is a list (CSV or JSON) whose items have their own files.
-    `{name}` in the address of `each` is the field of that name.
+    If `at` is set, the address returns a JSON object, whose field `at` is the address of the file.
+    If `each` is set, the file is a list (CSV or JSON), and each of its items has its own file. A
+    `{field}` in the address or name of `each` is replaced by that field of the item.
     """
 
     address: str
@@ -42,13 +41,12 @@ class Download(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A project that publishes a catalog. `name` is that of its format, and of the catalogs that
-    are loaded from it.
+    """A project that publishes a catalog. `name` is the name of its format and of its catalogs.
 
-    `games` maps our names of its games to the source's own. `lacks` describes for people the data
-    that its catalogs lack. `signs` are words that only this source has, in the first bytes of a
-    file. Without `downloads`, a person downloads the file as `by_hand` explains. With `ids_alone`
-    its files add ids to products that other sources describe, and create no products.
+    `games` maps our names of games to the source's names. `lacks` describes for people the data
+    that the source lacks. `signs` are words by which the beginning of a file of this source is
+    recognized. Without `downloads`, a person must download the file, as `by_hand` explains. With
+    `ids_alone`, the files only add ids to products of other sources.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reads flesh-and-blood-cards: a list of cards with their printings, beside a list of sets."""
+"""Reads flesh-and-blood-cards: a list of cards with their printings, and a list of sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cardsync.catalog.sources.source_record import (
 GAME = "flesh_and_blood"
 _EDITIONS = {"A": "1st Edition", "F": "1st Edition", "U": "Unlimited Edition", "N": ""}
 _FOILS = {"S": "Normal", "R": "Rainbow Foil", "C": "Cold Foil", "G": "Gold Foil"}
-# A card in three strengths is three cards with one name.
+# A card in three strengths (pitches) is three cards with the same name.
 _PITCHES = {"1": "Red", "2": "Yellow", "3": "Blue"}
 _TREATMENTS = {
     "AA": "Alternate Art",
@@ -60,7 +60,7 @@ def read(path: Path, _: str | None) -> Found:
 
 
 def _files(path: Path) -> tuple[Path, Path]:
-    """Return the file of cards and the file of sets, which is beside it or in the folder."""
+    """Return the file of cards and the file of sets, which are in the same folder."""
     folder = path if path.is_dir() else path.parent
     cards = next(iter(sorted(folder.glob("**/card.json"))), None) if path.is_dir() else path
     sets = next(iter(sorted(folder.glob("**/set.json"))), None)
@@ -95,8 +95,8 @@ def _card(sets: dict[str, Record], card: Record) -> Iterator[Printing]:
 
 
 def _treatments(printing: Record, rarity: str | None) -> list[str]:
-    """Return the words that the marketplace writes in brackets; a Marvel is recognized by its
-    rarity alone.
+    """Return the treatments that the marketplace writes in brackets. A Marvel is recognized only by
+    its rarity.
     """
     if rarity == "V":
         return ["Marvel"]

@@ -1,7 +1,6 @@
 """Reads JSON files of any size, record by record. Compressed files (.gz, .xz) are supported.
 
-Reading stops early in a file that is not a catalog, at a record that is larger than any record of a
-catalog.
+Reading stops with an error at a record that is larger than any record of a catalog.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ import ijson
 
 from cardsync.catalog.sources.source_record import CatalogError
 
-# One record, or everything between two: a whole set of MTGJSON is one record. As Python objects it
-# may be twenty times as large.
+# The maximum size of a record, or of the text between two records. A whole set of MTGJSON is one
+# record. As Python objects, a record may be twenty times as large.
 RECORD_BYTES: Final = 40_000_000
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, compressed or not. Raises CatalogError for a broken one."""
+    """Open a file, compressed or not. Raises CatalogError for a broken file."""
     try:
         with _unpacked(path) as file:
             yield file
     except (ijson.JSONError, UnicodeDecodeError) as e:
-        # The parser prints the position under its reason.
+        # Only the first line of the parser's message is the reason.
         reason = str(e).splitlines()[0]
         raise CatalogError(f"{path.name} is no whole JSON file: {reason}") from e
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as e:
@@ -47,7 +46,7 @@ def _unpacked(path: Path) -> BinaryIO:
 
 
 class _Bounded:
-    """A file that limits the bytes up to the next record."""
+    """A file that raises CatalogError after too many bytes without a record."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._name = file, name
@@ -68,8 +67,8 @@ class _Bounded:
 
 
 def items(path: Path, *prefixes: str) -> Iterator[Any]:
-    """Yield the values at the prefix with which the file begins. `item` is each element of a list,
-    `data.item` each element of the list under `data`.
+    """Yield the values at a prefix: `item` is each element of a list, `data.item` each element of
+    the list in the field `data`. Of two prefixes, the first is used if the file is a list.
     """
     with opened(path) as file:
         bounded = _Bounded(file, path.name)
@@ -79,7 +78,7 @@ def items(path: Path, *prefixes: str) -> Iterator[Any]:
 
 
 def few(path: Path, *prefixes: str) -> list[Any]:
-    """Return the values at the prefix of a file that is as small as a record, such as a list of
+    """Return the values at a prefix, for a file that is as small as a record, such as a list of
     sets.
     """
     with opened(path) as file:

@@ -1,4 +1,4 @@
-"""Reads LorcanaJSON: one object of sets and cards; a card is one printing with its foils."""
+"""Reads LorcanaJSON: an object of sets and cards. A card is one printing in several finishes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from cardsync.catalog.sources.source_record import (
 )
 
 GAME = "lorcana"
-# The marketplace lists promos in a set of their own, whatever set they are printed for.
+# The marketplace lists all promos in this set.
 _PROMOS = "Disney Lorcana Promo Cards"
-# The marketplace names these in brackets; their rarity is their treatment.
+# The rarities that the marketplace writes in brackets after the name.
 _TREATMENTS = ("Enchanted", "Epic", "Iconic")
 _PLAIN_FOILS = {"None": "Normal", "Silver": "Cold Foil"}
 _LANGUAGES = ("en", "fr", "de", "it", "ja", "zh")
@@ -66,13 +66,17 @@ def _card(sets: dict[str, Record], language: str, card: Record) -> Iterator[Prin
 
 
 def _number(card: Record) -> str:
-    """Return the printed number: "41/204", a part of the identifier ("1 TFC • EN • 1/P1")."""
+    """Return the printed number: the part with a slash ("1/P1") of the identifier ("1 TFC • EN •
+    1/P1"), or else the number.
+    """
     printed = [one.strip() for one in text_in(card, "fullIdentifier").split("•")]
     return next((one for one in printed if "/" in one), None) or str(card["number"])
 
 
 def _finishes(card: Record) -> list[str | None]:
-    """Return the finishes; a card that exists in only one foil has no word for it."""
+    """Return the finishes. The only finish of a card is None if it is a foil, because the
+    marketplace does not name it.
+    """
     foils = card.get("foilTypes")
     if not isinstance(foils, list) or len(foils) < 2:
         only = foils[0] if isinstance(foils, list) and foils else None

@@ -1,7 +1,7 @@
-"""Reads MTGJSON's AllPrintings: one object of sets, each with its cards, tokens and sealed
-products.
+"""Reads MTGJSON's AllPrintings: an object of sets, each with its cards, tokens and sealed products.
 
-A card has one product id for its finishes; only an etched foil is a separate product.
+All finishes of a card have one product id of the marketplace, except an etched foil, which is a
+separate product.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from cardsync.catalog.sources.source_record import (
 )
 
 GAME = "magic"
-# Scryfall names a picture by the id of its card. Tokens and foreign cards have such an id, too.
+# The URL of Scryfall's picture contains the card's Scryfall id, also for tokens and cards in other
+# languages.
 _PICTURE = "https://cards.scryfall.io/normal/front/{0[0]}/{0[1]}/{0}.jpg"
 _SCRYFALL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FINISHES = {"nonfoil": "Normal", "foil": "Foil", "etched": "Foil"}
@@ -60,7 +61,7 @@ def _list(record: Record, field: str) -> list[object]:
 
 
 def _card(of: Record, card: Record) -> Iterator[Printing]:
-    # The file lists the faces of one card separately; the first one is used for the card.
+    # The file has a record for each face of a card; only the first face is read.
     if card.get("side") not in (None, "a") or card.get("isOnlineOnly") is True:
         return
     ids = part(card, "identifiers")

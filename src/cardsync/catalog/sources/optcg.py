@@ -1,5 +1,5 @@
-"""Reads the One Piece cards of OPTCG API: lists of cards, each a printing with the marketplace's
-name.
+"""Reads the One Piece cards of OPTCG API: lists of cards. A card is a printing and has the
+marketplace's name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.catalog.sources.source_record import (
 )
 
 GAME = "one_piece"
-# The name contains the number if several cards of a set have one name.
+# The name contains the number if several cards of a set have the same name.
 _NUMBER = re.compile(r" \(([0-9]{3})\)")
 _RARITIES = {
     "C": "Common",

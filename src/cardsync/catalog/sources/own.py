@@ -1,4 +1,6 @@
-"""Reads a catalog with our own columns, as CSV or Parquet, slice by slice, with the unusable rows."""
+"""Reads a catalog with the columns of `Printing` from CSV or Parquet, slice by slice, and lists the
+unusable rows.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _ROWS_AT_ONCE = 50_000
 
 
 def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
-    """Yield the file's rows, slice by slice, typed. Raises CatalogError."""
+    """Yield the file's typed rows and broken rows, slice by slice. Raises CatalogError."""
     found = _parquet(path) if form == "parquet" else csv_file.frames(path)
     for rows, unread in found:
         good, broken = _usable(_complete(rows, path, game))
@@ -46,7 +48,7 @@ def _complete(rows: pl.DataFrame, path: Path, game: str | None) -> pl.DataFrame:
             f"{path.name} lacks the columns {', '.join(missing)};"
             f" a catalog has {', '.join(COLUMNS)}"
         )
-    # Every column is read as text: a number like 006 is not an integer.
+    # All columns are read as text, so that a number like 006 keeps its zeros.
     return rows.select(
         csv_file.ROW,
         *(

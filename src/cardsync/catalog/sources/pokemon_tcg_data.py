@@ -1,7 +1,7 @@
-"""Reads pokemon-tcg-data: lists of cards, one file per set, beside one file of the sets; or the
-same cards as the project's API returns them, with their set inside.
+"""Reads pokemon-tcg-data: a list of cards for each set, and a list of the sets; or cards from the
+project's API, which contain their set.
 
-A folder is read whole: `sets/en.json` and every file below `cards/`.
+In a folder, `sets/en.json` and all files below `cards/` are read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read(path: Path, _: str | None) -> Found:
 
 
 def _sets(path: Path) -> dict[str, Record]:
-    """Return the sets by id, from the files of sets around the cards."""
+    """Return the sets by id, from the files `sets/*.json` near the files of cards."""
     if path.is_dir():
         files = sorted(path.glob("**/sets/*.json"))
     else:

@@ -1,5 +1,5 @@
-"""Reads a catalog's file or folder of any supported project, as frames of printings and the broken
-records, slice by slice.
+"""Reads a catalog from a file or folder of any supported source, slice by slice, as frames of
+printings and lists of broken records.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _AT_ONCE = 20_000
 
 
 def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
-    """Yield frames with the columns of `Printing` and the skipped records; with `game`, only that
-    game's. Raises CatalogError.
+    """Yield frames with the columns of `Printing`, and the skipped records; with `game`, only
+    printings of this game. Raises CatalogError.
     """
     if game is not None and game not in NAMES:
         raise CatalogError(f"{game!r} is not a known product line; known are {', '.join(NAMES)}")
@@ -40,7 +40,7 @@ def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFra
 
 
 def form_of(path: Path) -> str:
-    """Find the format by a file's name and its first bytes. Raises CatalogError."""
+    """Return the format of a file or folder from its name and first bytes. Raises CatalogError."""
     if path.is_dir():
         return _form_of_folder(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]

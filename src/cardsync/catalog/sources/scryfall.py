@@ -1,4 +1,4 @@
-"""Reads Scryfall's bulk data: one list of card objects, each a printing with its finishes."""
+"""Reads Scryfall's bulk data: a list of card objects, each a printing with its finishes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cardsync.catalog.sources.source_record import (
     text_or_none,
 )
 
-# Scryfall's codes of Chinese; the others are the ISO codes.
+# Scryfall's codes for Chinese; all other codes are ISO codes.
 _LANGUAGES = {"zhs": "zh", "zht": "zh"}
 
 
@@ -56,7 +56,7 @@ def _card(card: Record) -> Iterator[Printing]:
 
 
 def _pictures(card: Record) -> Record:
-    """Return the addresses of the front's pictures; a card with two sides has them in its faces."""
+    """Return the URLs of the front's pictures, which a card with two sides has in its first face."""
     faces = card.get("card_faces")
     front = faces[0] if isinstance(faces, list) and faces and isinstance(faces[0], dict) else {}
     return part(card, "image_uris") or part(front, "image_uris")

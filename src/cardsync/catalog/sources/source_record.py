@@ -1,7 +1,5 @@
-"""Describes one printing as every source of a catalog has it, and a record that cannot be used.
-
-Adapters yield these two, record by record. `catalog/load_catalog.py` writes the printings and lists
-the broken records.
+"""Declares `Printing` and `Broken`, which the readers of all sources yield for each record of a
+file. `catalog/load_catalog.py` writes the printings and lists the broken records.
 """
 
 from __future__ import annotations
@@ -17,13 +15,13 @@ class CatalogError(CommandError):
 
 
 class Unfit(ValueError):
-    """One record cannot be used; the message is the reason."""
+    """A record cannot be used; the message is the reason."""
 
 
 class Printing(NamedTuple):
-    """The columns of a catalog, in order. `product_id` is the marketplace's, and `picture_url` the
-    address of a picture of the card. The ids after it are those of other projects and markets
-    (`IDS`).
+    """The columns of a catalog, in order. `product_id` is the marketplace's product id, and
+    `picture_url` the URL of a picture of the card. The last columns are ids of other projects and
+    marketplaces (`IDS`).
     """
 
     game: str
@@ -43,7 +41,7 @@ class Printing(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A skipped record: its place in the file, in a person's words, and the reason."""
+    """A skipped record: a description of its place in the file, and the reason."""
 
     where: str
     reason: str
@@ -53,7 +51,7 @@ IDS: Final = ("scryfall_id", "cardmarket_id", "cardtrader_id", "mtgjson_id")
 Record = Mapping[str, Any]
 Found = Iterator[Printing | Broken]
 
-# No set, name or number of a real card is longer.
+# The sets, names and numbers of real cards are shorter.
 _LONGEST = 500
 _LONGEST_ID = 64
 
@@ -69,7 +67,7 @@ def text_in(record: Record, field: str) -> str:
 
 
 def text_or_none(record: Record, field: str) -> str | None:
-    """Return a text or a number as text. None if it is missing. Raises Unfit."""
+    """Return a text, or a number as text; None if the field is missing. Raises Unfit."""
     value = record.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -87,13 +85,13 @@ def part(record: Record, field: str) -> Record:
 
 
 def id_or_none(value: object) -> int | None:
-    """Return a marketplace's id, which some sources write as a text."""
+    """Return a marketplace's id from a number or text; None for any other value."""
     digits = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
 def id_text(value: object) -> str | None:
-    """Return an id of another project as a text. None if it is missing."""
+    """Return an id of another project as text; None if it is missing."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     fits = isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST_ID
@@ -101,7 +99,7 @@ def id_text(value: object) -> str | None:
 
 
 def address_or_none(value: object) -> str | None:
-    """Return the address of a picture; a wrong one leaves the card without a picture."""
+    """Return the URL of a picture; None if it is not a valid https URL."""
     fits = isinstance(value, str) and value.startswith("https://") and len(value) <= _LONGEST
     return str(value) if fits else None
 
@@ -111,7 +109,9 @@ def each(
     printings: Callable[[Record], Iterable[Printing]],
     named: Callable[[Record], str],
 ) -> Found:
-    """Yield the printings of each record, or the reason why it has none."""
+    """Yield the printings of each record, or a `Broken` with the reason if the record cannot be
+    used.
+    """
     for at, record in enumerate(records, 1):
         if isinstance(record, Broken):
             yield record
@@ -129,5 +129,5 @@ def each(
 
 
 def named_by(*fields: str) -> Callable[[Record], str]:
-    """Return a function that names a record for a person."""
+    """Return a function that describes a record by its values of `fields`."""
     return lambda record: " ".join(str(record[field])[:80] for field in fields if field in record)

@@ -1,7 +1,7 @@
-"""Reads tcgcsv's files. `Groups.csv` names the sets of a category, and each group's file of
-products and prices has one row for each product and printing.
+"""Reads tcgcsv's files: `Groups.csv` lists the sets (groups) of a category, and the file of a group
+has a row for each product and printing.
 
-The file of groups is in the products' folder, or in a folder above it.
+`Groups.csv` is in the folder of the groups' files, or in a folder above it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUPS = {"groupId", "name"}
 
 
 def read(path: Path, game: str | None) -> Found:
-    # Imported late: the list of sources is read without their files, and needs no frames.
+    # Imported late, because the list of sources is often used without reading files.
     from cardsync.catalog.sources import csv_file
 
     files = sorted(path.glob("**/*.csv")) if path.is_dir() else [path]
@@ -51,7 +51,7 @@ def read(path: Path, game: str | None) -> Found:
 
 
 def columns_of(file: Path) -> set[str]:
-    """Return the names in a CSV file's first line."""
+    """Return the column names of a CSV file; an empty set for any other file."""
     from cardsync.catalog.sources import csv_file
 
     try:
@@ -61,7 +61,7 @@ def columns_of(file: Path) -> set[str]:
 
 
 def _groups(path: Path) -> dict[str, Record]:
-    """Return the groups by their id."""
+    """Return the groups by id."""
     from cardsync.catalog.sources import csv_file
 
     if path.is_dir():

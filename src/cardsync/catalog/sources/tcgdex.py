@@ -1,5 +1,5 @@
-"""Reads tcgdex: card objects with their set inside, a list of them, a set with its cards, or a
-folder of such files.
+"""Reads tcgdex: a card object that contains its set, a list of such cards, a set with its cards, or
+a folder of such files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read(path: Path, game: str | None) -> Found:
 
 def _records(file: Path) -> Iterator[object]:
     if json_file.head(file).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
-        # The file of the list of sets is beside the sets.
+        # The folder also has a list of sets, whose items are skipped.
         yield from (one for one in json_file.items(file, "item") if not _is_set(one))
         return
     one = json_file.whole(file)
@@ -79,13 +79,13 @@ def _card(game: str, card: Record) -> Iterator[Printing]:
             finish,
             "ja" if game == "pokemon_japan" else "en",
             id_or_none(part(card, "thirdParty").get("tcgplayer")),
-            # The address names the picture without its quality and type.
+            # The field lacks the picture's quality and file type.
             address_or_none(f"{card.get('image')}/high.webp"),
         )
 
 
 def _finishes(card: Record) -> list[str | None]:
-    """Return the finishes; an early set has each card as first edition and unlimited."""
+    """Return the finishes; with both editions if the card has a first edition."""
     variants = card.get("variants")
     if isinstance(variants, list):
         kinds = [one.get("type") for one in variants if isinstance(one, dict)]

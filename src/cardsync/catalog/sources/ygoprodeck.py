@@ -1,4 +1,4 @@
-"""Reads YGOPRODeck's list of cards; a card has a printing for each set and rarity."""
+"""Reads YGOPRODeck's list of cards. A card has a printing for each set and rarity."""
 
 from __future__ import annotations
 
