@@ -1,8 +1,9 @@
-"""Starts the command line, for `python -m cardsync`.
+"""Starts the command line, for `python -m cardsync`, or a process of the supervisor.
 
-The supervisor's processes are many and live long, so each loads only its own modules, not the
-command line; requests wait for a process of heavy reads to start. The loaded modules hold no
-garbage, and a collection would take a fifth of the start-up time.
+The supervisor has several long-lived processes, so each loads only its own modules, not those of
+the command line. Requests wait for the start of a process for heavy reads, so its start must be
+fast. Garbage collection is off during imports, which create no garbage: it would take a fifth of
+the start-up time.
 """
 
 import gc

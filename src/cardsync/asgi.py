@@ -1,5 +1,5 @@
-"""Builds the web application: every router by name, the failure handlers, and the resources that a
-web process opens and closes.
+"""Builds the web application: all routers, the exception handlers, and the resources that a web
+process opens and closes.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ from cardsync.web.security_txt import security_txt
 
 
 async def _not_found(answer: Response[object]) -> Response[object]:
-    """An unknown address under /openapi is refused like any other."""
+    """Raise NotFoundException for an unknown path under /openapi, so that its response is that of
+    all unknown paths.
+    """
     if answer.status_code == 404:
         raise NotFoundException
     return answer
@@ -143,8 +145,8 @@ def _known_callers(
 
 
 async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> None:
-    """Open the resources of a web process, which the stack closes again, and put them into the
-    application's state.
+    """Open the resources of a web process, put them into the application's state, and register them
+    with `stack`, which closes them.
     """
     stack.enter_context(exporting(settings, "web"))
     Outward.allowed = settings.outward_requests
@@ -220,7 +222,7 @@ def _for_agents() -> Router:
 
 
 def _for_any() -> Router:
-    """The routes for a key, a token or a signed-in member."""
+    """Return the routes for API keys, tokens and signed-in members."""
     return _known_callers(
         "/api",
         pulls.router,
@@ -255,7 +257,7 @@ def _for_any() -> Router:
 
 
 def _for_keys_and_members() -> Router:
-    """The routes for a key or a signed-in member beside those of agents."""
+    """Return the routes for API keys and signed-in members, but not for tokens."""
     return _known_callers(
         "/api",
         lots.router,
@@ -265,7 +267,7 @@ def _for_keys_and_members() -> Router:
 
 
 def _beside_api() -> Router:
-    """The routes of assistants outside /api."""
+    """Return the routes outside /api for API keys, tokens and signed-in members."""
     return _known_callers(
         "/",
         market.analytics,
@@ -292,7 +294,7 @@ def _for_members() -> Router:
 
 
 def _for_members_of_agents() -> Router:
-    """The routes for a signed-in member alone, beside those of agents."""
+    """Return the routes in the agents' /api/v1 that only signed-in members may use."""
     return _known_callers(
         "/api/v1",
         plans.deciding,
@@ -324,7 +326,7 @@ DEPENDENCIES = {
 
 
 def _doors() -> list[ControllerRouterHandler]:
-    """Return all routers and routes, each behind the way in which it admits its callers."""
+    """Return all routers and routes of the application."""
     return [
         _for_agents(),
         _for_any(),
@@ -360,7 +362,9 @@ def _doors() -> list[ControllerRouterHandler]:
 
 
 def create_app(settings: Settings, **testing: Any) -> Litestar:
-    """The ASGI application; it opens its own database pools and store when it starts."""
+    """Return the ASGI application, which opens its database pools and its object store when it
+    starts.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -392,7 +396,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         **testing,
     )
     read_parameters_first(app)
-    # Around everything, the router too: an unknown address needs its request id as well.
+    # These wrappers are around the router, too, so that the response for an unknown path also has a
+    # request id.
     packing = unify_requests(compressing(app.asgi_handler))
     app.asgi_handler = observing(reading_rests(patient(packing, settings)), settings)
     return app

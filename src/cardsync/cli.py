@@ -1,8 +1,8 @@
-"""The command line: each command calls one function and prints its result. An error is one sentence
-that says what to do.
+"""The command line. Each command calls one function and prints its result. An error message is one
+sentence with advice.
 
-A command imports what it needs when it is called: all of them together take longer to import than
-most take to run.
+Commands import modules when they are called, because importing the modules of all commands takes
+longer than most commands run.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ T = TypeVar("T")
         ),
         "lots": Command(
             "cardsync.sales.lots.commands:lots",
-            "Bring a CSV of what cards cost, or a payments report, to a server.",
+            "Upload a CSV of card costs, or a payments report, to a server.",
         ),
         "price": Command(
             "cardsync.imports.price_commands:price",
-            "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",
+            "Price a file without a server, explain a card's price, or save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",
         ),
         "pricing": Command("cardsync.prices.commands:pricing", "Look after pricing runs."),
     },
@@ -77,7 +77,7 @@ def program() -> None:
 
 
 def served_at(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the options that name a server's address and data."""
+    """Add the options for a server's address, port and data folder."""
     for option in (
         click.option(
             "--data-dir",
@@ -122,7 +122,7 @@ def serve(
 @prints
 @served_at
 def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None) -> Result:
-    """Print the link that makes the first shop, as `serve` printed it.
+    """Print the link that `serve` printed for creating the first shop.
 
     Example: cardsync set-up-link
     """
@@ -158,7 +158,7 @@ def serve_settings(
 
 @program.command(hidden=True)
 def web() -> None:
-    """One web process, as `serve` starts it."""
+    """Run one web process, as `serve` does."""
     from cardsync.operations.processes.command_line import settings_with
     from cardsync.platform.database.migrate import check
     from cardsync.platform.errors import CommandError
@@ -176,7 +176,7 @@ def web() -> None:
 
 @program.command()
 def worker() -> None:
-    """One worker process, for more of them or for other hosts.
+    """Run a worker process, in addition to that of `serve` or on another host.
 
     Example: CARDSYNC_DATABASE_URL=postgresql://… cardsync worker
     """
@@ -188,13 +188,13 @@ def worker() -> None:
     from cardsync.operations.processes.supervisor import Stopped, database, stop_on_signals
 
     settings = settings_with()
-    # The first process of a container has no other way to end while it waits.
+    # Without signal handlers, the first process of a container ignores the signals to stop.
     stop_on_signals()
     try:
         if settings.database_url:
             await_database(settings, say)
         with database(settings, say, migrated=settings.database_url is None) as ready:
-            # The checks above come first: the import below takes long.
+            # Imported after the checks, because this import takes long.
             from cardsync.operations.processes.worker import serve_jobs
 
             serve_jobs(ready)
@@ -238,7 +238,7 @@ def demo(
     public: bool,
     undo_at: datetime | None,
 ) -> None:
-    """A demo seller, one whole cycle by the real agent, and a server to look at.
+    """Run a demo: a seller, one whole sync by the real agent, and a server with the result.
 
     Example: cardsync demo
     """
@@ -263,7 +263,7 @@ def demo(
 
 @program.command()
 def openapi() -> None:
-    """Print the interface description.
+    """Print the OpenAPI description of the API.
 
     Example: cardsync openapi > openapi.json
     """
@@ -277,7 +277,7 @@ def openapi() -> None:
 @program.command()
 @click.option("--shapes", is_flag=True, help="The shapes of the bindings, from openapi.json here.")
 def assistants(shapes: bool) -> None:
-    """Print what assistants can do, as docs/assistants.md.
+    """Print the operations for assistants, as docs/assistants.md.
 
     Example: cardsync assistants > assistants.md
     """
@@ -321,7 +321,7 @@ def print_settings() -> Result:
 @program.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def print_completion(shell: str) -> None:
-    """Print the script that completes commands and options in a shell.
+    """Print a script for a shell that completes commands and options.
 
     Example: cardsync completion bash > ~/.local/share/bash-completion/completions/cardsync
     """
@@ -345,7 +345,7 @@ def print_commands() -> None:
 
 @program.command("troubleshooting")
 def print_troubleshooting() -> None:
-    """Print what the doctor and each error code ask for, as docs/troubleshooting.md.
+    """Print the advice for the doctor's findings and each error code, as docs/troubleshooting.md.
 
     Example: cardsync troubleshooting
     """
@@ -399,5 +399,6 @@ def main() -> None:
     try:
         program(prog_name="cardsync")
     finally:
-        # The interpreter would look at all objects once more: a fifth of a short command.
+        # Without `freeze`, the interpreter would collect garbage among all objects at its end,
+        # which takes a fifth of the time of a short command.
         gc.freeze()

@@ -1,7 +1,7 @@
 """Collects all tables in one metadata, for migrations, the tenancy test and the erasure of a
 seller.
 
-Importing this imports every model.
+Importing this module imports every model.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ from cardsync.stock.shelving import models as shelving
 
 metadata = Base.metadata
 
-# Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
-# sweeps work across sellers, repairs are counted across sellers, the network is read by product.
-# docs/tenancy.md says why of each.
+# Tables with a seller_id but without row-level security: sign-in finds sellers by them, or they are
+# read across sellers. docs/tenancy.md has the reason for each table.
 GLOBAL_BY_SELLER = frozenset(
     {
         "member",
@@ -78,10 +77,11 @@ GLOBAL_BY_SELLER = frozenset(
     }
 )
 
-# In a database that is spread over nodes (docs/distribution.md) each node has a copy of these:
-# statements of a seller's rows join them.
+# In a distributed database (docs/distribution.md), each node has a copy of these tables, because
+# statements join them with sellers' rows.
 EVERYWHERE = frozenset({"product"})
-# These stay with the coordinator, whole. All other tables are spread by their seller.
+# In a distributed database, only the coordinator has these tables. The rows of all tables that are
+# in none of these sets are distributed by seller.
 WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
     "backup_report",
     "catalog_import",
@@ -102,7 +102,7 @@ WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
     "market_sales_look",
     "network_miss",
     "oauth_client",
-    # Tokens refer to it, and are looked for by their hash.
+    # Tokens refer to a grant, and are found by their hash, without a seller.
     "oauth_grant",
     "passkey_challenge",
     "picture",
@@ -119,18 +119,22 @@ WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
 
 
 def spread_tables() -> list[Table]:
-    """Every table that is spread by its seller, referred tables first."""
+    """Return the tables that are distributed by seller; a table is after the tables that it
+    references.
+    """
     away = EVERYWHERE | WITH_THE_COORDINATOR
     return [t for t in reversed(tenant_tables()) if t.name not in away]
 
 
 def tables_everywhere() -> list[Table]:
-    """Every table of which each node has a copy, referred tables first."""
+    """Return the tables of which each node has a copy; a table is after the tables that it
+    references.
+    """
     return [t for t in metadata.sorted_tables if t.name in EVERYWHERE]
 
 
 def tenant_tables() -> list[Table]:
-    """Every table under row-level security, referring tables first."""
+    """Return the tables with row-level security; a table is before the tables that it references."""
     tables = [
         t
         for t in metadata.sorted_tables
@@ -140,7 +144,9 @@ def tenant_tables() -> list[Table]:
 
 
 def seller_tables() -> list[Table]:
-    """Every table that names a seller, and `seller`, in the order in which they can be written."""
+    """Return `seller` and all tables with a seller_id; a table is after the tables that it
+    references.
+    """
     return [t for t in metadata.sorted_tables if "seller_id" in t.columns or t.name == "seller"]
 
 
