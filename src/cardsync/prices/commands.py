@@ -27,7 +27,7 @@ def pricing() -> None:
 @prints
 @click.argument("run_id", type=ROW_ID, metavar="RUN")
 def pricing_replay(run_id: int) -> Result:
-    """Price a run's cards again from its receipts; exit status 1 if any comes to another price.
+    """Price a run's cards again from its receipts; exit status 1 if a card gets another price.
 
     Example: cardsync pricing replay 41
     """
@@ -48,8 +48,8 @@ def pricing_replay(run_id: int) -> Result:
 @prints
 @click.argument("seller_id", type=ROW_ID, metavar="SELLER_ID")
 def pricing_replay_all(seller_id: int) -> Result:
-    """Price every run of a seller again from the receipts that are kept; exit status 1 if any
-    card comes to another price.
+    """Price every run of a seller again from the stored receipts; exit status 1 if a card gets
+    another price.
 
     Example: cardsync pricing replay-all 7
     """

@@ -20,16 +20,14 @@ class NotEligible(Problem):
 
 
 class RollbackOpen(Problem):
-    """Another rollback is not over yet; cancel it, or wait until it is applied, fails or
-    expires.
-    """
+    """Another rollback is still open; cancel it, or wait until it is applied, fails or expires."""
 
     status = 409
     code = "rollback_open"
 
 
 class NotCancellable(Problem):
-    """This rollback was served, or is over."""
+    """This rollback was served or has ended."""
 
     status = 409
     code = "not_cancellable"
@@ -43,8 +41,8 @@ class TooManyObservations(Problem):
 
 
 class TransitionMatrixTooLarge(Problem):
-    """A plan that enables or disables a rule has at most 5 pricing actions; send the others in
-    another plan.
+    """A plan that enables or disables a rule has at most 5 pricing actions; send the other actions
+    in another plan.
     """
 
     status, code = 422, "transition_matrix_too_large"
@@ -52,15 +50,15 @@ class TransitionMatrixTooLarge(Problem):
 
 class OverlappingRuleTransitions(Problem):
     """A rule that the plan enables or disables selects cards of another pricing action; send the
-    two in plans of their own.
+    two actions in separate plans.
     """
 
     status, code = 422, "overlapping_rule_transitions"
 
 
 class PlanNotWaiting(Problem):
-    """This plan was previewed, refused for want of permission, declined or expired; send it
-    again.
+    """This plan was previewed, refused for lack of permission, declined or expired; send
+    it again.
     """
 
     status, code = 409, "plan_not_waiting"

@@ -161,7 +161,7 @@ NOTHING: Final = {
     for name, dtype in (INPUT_COLUMNS | RECEIPT_COLUMNS).items()
 }
 # The run fills these columns before it calls the engine, because SQL evaluates the queries. The
-# engine uses those columns of them that the frame has.
+# engine uses only the columns that the frame has.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates", "guards")
 
 
@@ -244,8 +244,8 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
 
 
 def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
-    """Join its sale's parameters to each card that a rule governs. No rule governs pinned cards, so
-    sales do not change them.
+    """Join to each governed card the parameters of its sale. No rule governs pinned cards, so sales
+    do not change them.
     """
     if not run.on_sale:
         return frame.drop("sale_id", strict=False)

@@ -164,7 +164,7 @@ class Past:
         for period, begun in self.begins.items():
             name = f"{period}_start_price"
             if observed_at < begun:
-                continue  # an older file's prices began the period
+                continue  # the file is from before the period: its prices are the first
             found[name] = rows["price_old"]
             if known is not None:
                 found[name] = known.select(pl.coalesce(name, rows["price_old"])).to_series()

@@ -1,7 +1,7 @@
 """Reads and writes whole sets of rules and sales as request bodies and files. Pure.
 
 `errors.InvalidRule` names the refused entry and field. A file combines the answers of `GET
-/api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`, only
+/api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`. Only
 `rules` is required.
 """
 

@@ -27,9 +27,9 @@ class RuleFacts:
 
 class Overlap(msgspec.Struct, frozen=True):
     id: int
-    """The other rule"""
+    """Id of the other rule"""
     cards: int
-    """Cards that both select"""
+    """Number of cards that both rules select"""
 
 
 class Finding(msgspec.Struct, frozen=True):

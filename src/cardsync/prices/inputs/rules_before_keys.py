@@ -1,9 +1,9 @@
 """Restores the rules, promotions and settings from before the changes by keys and tokens that no
 member has confirmed since. A run with the restored values shows how far those changes move prices.
 
-The values are read from Activity, whose entries store the values before each change. The importer
-compares changes of the last day separately. Older changes count only if the run moves a card far
-from its last target: a rule that selects no card at first may move prices later.
+The values are read from Activity, whose entries store the values before each change. Changes of the
+last day are compared separately. Older changes count only if the run moves a card far from its last
+target: a rule that selects no card at first may move prices later.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Change(NamedTuple):
 async def before_keys(
     session: AsyncSession, seller_id: int, run: Run, span: timedelta
 ) -> Run | None:
-    """Return the run without the changes of keys and tokens within the span; or None if there are
+    """Return the run without the changes of keys and tokens within the span, or None if there are
     no such changes.
     """
     scripts = await session.scalars(text(_OWN_SCRIPTS), {"seller": seller_id})

@@ -43,8 +43,8 @@ async def basis_of(
     actions: Actions,
     now: datetime,
 ) -> Basis:
-    """Return the rules that the plan names and the order of all rules, its cards' pins, its lists,
-    and the sales and settings of a write outside plans.
+    """Return the rules that the plan names and the order of all rules, the pins of its cards, its
+    lists, and the sales and settings of a write outside plans.
 
     Ids are strings, as in stored JSON.
     """
@@ -80,7 +80,7 @@ async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> 
     if not named:
         return {}
     account = await session.get_one(Account, seller_id)
-    # Trying the plan refuses an unknown setting.
+    # The trial of the plan refuses an unknown setting.
     return plain_settings(account, [name for name in named if hasattr(account, name)])
 
 

@@ -25,8 +25,9 @@ _PRICES = """
 
 
 class Used(msgspec.Struct):
-    """The used parts of the limits: basis points of the card that moved furthest within an hour and
-    a day, of the value of the cards touched within the hour, and dollars of the week's budget.
+    """The used parts of the loss limits. `card_hour_bp` and `card_day_bp` are the largest moves of
+    a card, and `hour_value_bp` is the fall of the listed value of the cards that moved within the
+    hour, in basis points. `week_units` is the loss of the week, in ten-thousandths of a dollar.
     """
 
     card_hour_bp: int

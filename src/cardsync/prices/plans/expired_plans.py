@@ -61,7 +61,9 @@ async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> 
 
 
 async def drop_old(database: Database, before: datetime) -> int:
-    """Delete every seller's plans that were decided before that moment, and return their number."""
+    """Delete every seller's plans that were decided before the time `before`, and return their
+    number.
+    """
     values = {"before": before, "most": AT_ONCE, "waiting": list(WAITING)}
     return await in_parts(
         database, lambda session, id: run(session, _DROP, values | {"seller": id})

@@ -19,8 +19,8 @@ SWEEP: Final = "sweep"
 
 
 def note_plan(session: AsyncSession, caller: Caller, plan: AgentPlan, now: datetime) -> None:
-    """Write a plan's outcome to the feed. The caller has flushed, so the entries of its actions
-    have ids. An applied plan can be undone if each of its actions can be undone.
+    """Write a plan's outcome to the feed. The caller has flushed, so the entries of the plan's
+    actions have ids. An applied plan can be undone if each of its actions can be undone.
     """
     said = [f"plan {plan.id}: {plan.status}", f"risk {plan.risk}" if plan.risk else ""]
     summary = ", ".join(part for part in (*said, plan.error or "") if part)

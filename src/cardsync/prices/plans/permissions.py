@@ -70,8 +70,8 @@ async def grant_modes(
     seller_id: int,
     grant_id: int,
 ) -> dict[ActionType, Mode]:
-    """Return the modes that the owner set for this grant. They apply to its single writes and to
-    its plans.
+    """Return the modes that the owner set for this grant. The modes apply to the grant's single
+    writes and to its plans.
     """
     rows = await session.execute(
         select(PlanPermission.action_type, PlanPermission.mode).where(

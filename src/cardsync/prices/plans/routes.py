@@ -94,9 +94,9 @@ async def propose_plan(
     settings: Settings,
     data: Annotated[Body, Like(new_plans.PlanFields)],
 ) -> Response[PlanShown]:
-    """Propose a plan `{plan_key?, dry_run?, actions: [{type, …}]}`, whose actions are carried out
-    all or none. A plan that is too large for the credential's permission mode waits for a member at
-    `confirm_url`. A repeated `plan_key` creates no second plan.
+    """Propose a plan `{plan_key?, dry_run?, actions: [{type, …}]}`, of which either all actions are
+    carried out or none. A plan that is too large for the credential's permission mode waits for a
+    member at `confirm_url`. A repeated `plan_key` creates no second plan.
     """
     now = clock.now()
     plan = await new_plans.propose(session, caller, settings, data, now)

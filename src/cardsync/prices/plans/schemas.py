@@ -100,11 +100,11 @@ class ModesOfOne(msgspec.Struct, rename={
     "lists_change_set": "lists.change_set",
 }):  # fmt: skip
     pricing_change_set: Mode
-    """For changes of rules"""
+    """The mode for changes of rules"""
     pricing_pins: Mode
-    """For pins"""
+    """The mode for pins"""
     lists_change_set: Mode
-    """For changes of lists"""
+    """The mode for changes of lists"""
 
 
 class PlanPermissions(msgspec.Struct):

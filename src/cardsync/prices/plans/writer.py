@@ -1,4 +1,4 @@
-"""Does a write of prices for a route or a page, if the caller may.
+"""Writes prices for a route or a page, if the caller is allowed to.
 
 A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
 plan that waits for a member. A write by a grant also becomes a waiting plan if the owner wants to

@@ -1,5 +1,5 @@
 """Previews one rule while it is edited, among the live rules: the cards that it selects, moves and
-holds, and whether it can govern anything.
+holds, and whether it can govern any card.
 
 Only two groups of cards are read and priced: the cards that the draft selects, and the cards that
 only the saved rule selects. Nothing is written, and no lease is held, because previews are frequent

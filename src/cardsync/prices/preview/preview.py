@@ -1,4 +1,4 @@
-"""Previews other rules in place of the live ones without applying them: counts and the largest
+"""Previews other rules in place of the live rules without applying them: counts and the largest
 moves.
 
 The preview reads everything in one snapshot and writes no price. It holds the lease while it reads,

@@ -42,7 +42,7 @@ class DifferingCard(msgspec.Struct):
     condition_label: str | None
     current_price: str | None
     asked_price: str | None
-    """The price that the last run asked, in USD"""
+    """The target of the last run, in USD"""
     target_price: str | None
 
 
@@ -95,8 +95,8 @@ class DraftPreview(Preview):
 class PromotionEffect(msgspec.Struct):
     """The effect of a promotion on the cards in stock that it selects, as if it were active now.
     `reduced` counts the cards whose price would fall; `full`, the cards with the full discount;
-    `limited`, the cards whose discount a limit reduces; `not_priced`, the cards that no rule or an
-    earlier promotion prices.
+    `limited`, the cards whose discount a limit reduces; `not_priced`, the cards that no rule
+    prices, or that an earlier promotion prices.
     """
 
     cards: int

@@ -2,7 +2,7 @@
 inventory upload.
 
 The module gathers the observations of the span once, in the order of time, into a temporary table
-of this transaction; each snapshot then reads its own part of them, and the same query finds the
+of this transaction. Each snapshot reads its own part of the table, and the same query finds the
 rule and the sale that select each card.
 """
 
@@ -165,7 +165,9 @@ async def covered_before(
     seller_id: int,
     first: datetime,
 ) -> list[Snapshot]:
-    """Return for each line the newest upload before that moment that covered it."""
+    """Return for each product line the newest upload before the time `first` that covered
+    the line.
+    """
     rows = await session.execute(text(_COVERED), {"seller": seller_id, "first": first})
     return [Snapshot(at, None if every else covered) for at, every, covered in rows]
 
@@ -197,8 +199,8 @@ async def changed(
     after: datetime | None,
     market: Market = NO_MARKET,
 ) -> pl.DataFrame:
-    """Return the cards with changes that were observed after that moment and up to the run's
-    moment; without a moment, return every card of that time. If `market` has columns, the cards
+    """Return the cards with changes that were observed after the time `after` and up to the run's
+    time; without `after`, return every card of the run's time. If `market` has columns, the cards
     have its KEYS.
     """
     bound: dict[str, object] = {

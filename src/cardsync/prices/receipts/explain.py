@@ -109,8 +109,8 @@ _TEXTS: Final = ("condition", "printing", "language")
 
 
 class _Priced(NamedTuple):
-    """The card's row, priced by the live rules, the rules and sales that select the card, and
-    whether the export waits for a review.
+    """The engine's row of the card, priced by the live rules; the rules and sales that select the
+    card; and whether the price file waits for a review.
     """
 
     row: dict[str, Any]

@@ -45,7 +45,7 @@ _WORDS: Final = {
     "review": "kept until you approve it",
     "change": "too small a change",
 }
-# These steps limit the price to another price than the formula's result.
+# These steps limit the price, so that it differs from the formula's result.
 _LIMITS: Final = ("bounds", "cap", "hard_floor", "direct_minimum", "holdout", "review")
 _CENT: Final = Decimal("0.01")
 

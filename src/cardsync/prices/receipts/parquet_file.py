@@ -45,9 +45,9 @@ def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
     """Pack the cards of a run, as `engine.price` returned them, into a file sorted by
     marketplace_id.
 
-    The only frame of the list is removed from it. If there is no other reference to the frame, each
-    column is freed before the next column is sorted. Two frames of a large run at once would be the
-    peak of a worker's memory use.
+    The frame is removed from the list `taken`, which contains only this frame. If there is no other
+    reference to the frame, each column is freed before the next column is sorted. Two frames of a
+    large run at once would be the peak of a worker's memory use.
     """
     frame = _sorted(filled(taken.pop()))
     kept = _Kept(

@@ -31,9 +31,9 @@ class WhatIf(msgspec.Struct):
     rule_id: int
     rule_name: str
     asks: str | None
-    """The price that the live rules ask, in USD"""
+    """The card's price by the live rules, in USD"""
     would_ask: str | None
-    """The price that they would ask with the change, in USD"""
+    """The card's price by the live rules with the change, in USD"""
     blockers: list[str]
     steps: list[dict[str, Any]]
     """Each step to the price with the change, in order"""

@@ -1,5 +1,5 @@
-"""Finds the possible recommendations for a seller at a moment, as rows for the table `proposal`. It
-writes nothing.
+"""Finds the possible recommendations for a seller at a moment, as rows for the table `proposal`.
+This module writes nothing.
 
 A generation reads all cards. Accepting a recommendation reads its card again, by the same code.
 """

@@ -1,9 +1,9 @@
 """Generates recommendations after a sync, and writes those rows of `proposal` that have changed.
 
-Cards and evidence are read in one snapshot, without a lock. One transaction under the seller's row
-then writes everything and removes the mark in `work_due`: a worker that is killed before the commit
-has written nothing, and the sweep starts again. In automatic mode, the same transaction applies the
-reviews of high confidence.
+Cards and evidence are read in one snapshot, without a lock. One transaction under the lock of the
+seller's state row then writes everything and removes the mark in `work_due`: a worker that is
+killed before the commit has written nothing, and the sweep starts again. In automatic mode, the
+same transaction applies the reviews of high confidence.
 """
 
 from __future__ import annotations

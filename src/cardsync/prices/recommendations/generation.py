@@ -69,8 +69,9 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
     """Return the cards that are eligible for recommendations. `asked_now` is the price that a card
     has or will soon have. `leaps` marks cards whose market price must not be proposed.
 
-    A card that is blocked, pinned, on sale, in review or without a price is left out. A card of a
-    hold-out is also left out, because only the rule should cause the difference between the groups.
+    A card that is blocked, pinned, on sale, waiting for review or without a price is omitted. A
+    card of a hold-out is also omitted, because only the rule should cause the difference between
+    the groups.
     """
     base = pl.max_horizontal("current_price", "target", "stored_target")
     return (
@@ -229,8 +230,8 @@ def plain(rule: Rule, *, lowering: bool = False) -> Rule:
 
 
 def _allowed(proposals: pl.DataFrame, run: Run, *, lowering: bool = False) -> pl.DataFrame:
-    """Return the proposals with `proposed`, the price after the seller's limits. Proposals that the
-    limits hold are left out.
+    """Return the proposals with `proposed`, the price after the seller's limits. Proposals that a
+    limit holds are omitted.
     """
     inputs = [name for name in engine.INPUT_COLUMNS if name in proposals.columns]
     allowing = replace(

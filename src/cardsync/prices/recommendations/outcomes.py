@@ -3,11 +3,12 @@ kind of review and by rule.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
-and refunds and without canceled orders. A younger decision waits. A decision that follows another
-one about the same card within thirty days is part of the earlier one. A decision that was rolled
-back meanwhile does not count. A rule with a hold-out is also judged by comparing the held-out cards
-with the cards that followed the rule, since both groups were drawn at random. Their sales are
-counted until the draw's thirty days end, because after that both groups follow the rule.
+and refunds and without canceled orders. A decision of the last thirty days is not judged yet. A
+second decision about the same card within thirty days is part of the first decision. A decision
+that was rolled back meanwhile does not count. A rule with a hold-out is also judged by comparing
+the held-out cards with the cards that followed the rule, since both groups were drawn at random.
+Their sales are counted until the draw's thirty days end, because after that both groups follow the
+rule.
 """
 
 from __future__ import annotations

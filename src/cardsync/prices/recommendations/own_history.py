@@ -2,9 +2,9 @@
 `market.verdicts.spike`, and counts the days without an upload.
 
 A price is valid from its observation until the next one, but only a day with an upload confirms it.
-For a day without an upload, an imported daily price of the product is used. It is the price of Near
-Mint in English, so cards in other conditions or languages have no daily price. A day with neither
-price is unknown.
+For a day without an upload, an imported daily price of the product is used. The daily price is that
+of Near Mint in English, so cards in other conditions or languages have no daily price. A day with
+neither price is unknown.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ _UPLOADED: Final = """
 @dataclass(frozen=True)
 class History:
     """The price history of a card. `days` counts the days with an upload, and `daily` the days with
-    only an imported daily price. `missed` has the days with neither that follow a day with a price.
+    only an imported daily price. `missed` has the days between the first and the last of these days
+    that have neither.
     """
 
     verdict: Spike

@@ -4,9 +4,9 @@ Pure.
 
 A value is the net of a card's sales after fees, in ten-thousandths. The mean difference between a
 card and the mean of its matched cards has a 95 % interval (normal, from the spread of both groups).
-One matched card may be compared with many cards. It is counted once, and its weight in the interval
-reflects how often it was used, because ten comparisons with the same card are no more evidence than
-one.
+One matched card may be compared with many cards. The matched card is counted once, and its weight
+in the interval reflects how often it was used, because ten comparisons with the same card are no
+more evidence than one.
 """
 
 from __future__ import annotations

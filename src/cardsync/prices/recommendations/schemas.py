@@ -135,12 +135,12 @@ class HoldoutShown(msgspec.Struct):
     rule_name: str | None
     waiting: int
     cards: int
-    """Cards that followed the rule"""
+    """Number of cards that followed the rule"""
     cards_sold: int
     held_cards: int
-    """Cards of the hold-out"""
+    """Number of cards of the hold-out"""
     held_sold: int
-    """Cards of the hold-out that sold"""
+    """Number of cards of the hold-out that sold"""
     net_per_card: str | None
     held_per_card: str | None
     """Net per card of the hold-out, in USD"""
@@ -166,7 +166,7 @@ class AppliedShown(msgspec.Struct):
     current_price: str
     proposed_price: str
     sold: bool
-    """The card sold"""
+    """Whether the card sold"""
     net: str | None
     """The card's net within 30 days, in USD"""
     control_per_card: str | None
@@ -183,16 +183,16 @@ class OutcomesShown(msgspec.Struct):
     holdouts: list[HoldoutShown]
     """The results of rules with a hold-out"""
     reviews: list[AppliedShown]
-    """The latest applied reviews whose days have ended"""
+    """The latest applied reviews whose thirty days have ended"""
 
 
 class HeldShown(msgspec.Struct, omit_defaults=True):
     """`price` is the price that is withheld."""
 
     reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]
-    """The cause that holds the price"""
+    """The reason why the price is held"""
     message: str
-    """Why the price is held, for people"""
+    """The reason as a sentence"""
     price: str | None
     """The price that is withheld, in USD"""
     cap_period: CapPeriod | None = None
@@ -216,7 +216,7 @@ class CardBadges(msgspec.Struct):
     """Time at which a buyout was detected; null if none was"""
     condition_listings: int | None
     listings_observed_at: datetime | None
-    """When the listings were observed"""
+    """Time at which the listings were observed"""
     held: HeldShown | None
     """The reason why the price is held; null if it is not held"""
 
@@ -257,7 +257,7 @@ class HoldShown(msgspec.Struct):
     marketplace_id: int
     card: RecommendedCard
     state: Literal["held", "bought_out", "stale"]
-    """Why the price is held"""
+    """The state of the hold"""
     price_options: OptionsShown | None
     buy_out_detected_at: datetime | None
     gate_verdict: GateVerdict

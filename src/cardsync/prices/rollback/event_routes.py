@@ -45,8 +45,8 @@ class RefusedPriceRow(msgspec.Struct):
 
 
 class ImportReport(msgspec.Struct, kw_only=True):
-    """`file_sha256` is of the file as it was downloaded. `paused` are cards that the agent leaves
-    out of later files, because the marketplace refused each of them three times.
+    """`file_sha256` is the SHA-256 of the downloaded file. `paused` are cards that the agent omits
+    from later files, because the marketplace refused each of them three times.
     """
 
     imported_at: str
@@ -58,7 +58,9 @@ class ImportReport(msgspec.Struct, kw_only=True):
     rejected: Annotated[list[RefusedPriceRow], msgspec.Meta(max_length=10_000)] | None = None
     """The rows that the marketplace refused"""
     paused: Annotated[list[CardId], msgspec.Meta(max_length=10_000)] | None = None
-    """Cards that the agent leaves out, because the marketplace refused each three times"""
+    """Cards that the agent omits from later files, because the marketplace refused each card three
+    times
+    """
 
 
 class ImportFailure(msgspec.Struct):

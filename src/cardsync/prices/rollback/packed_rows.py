@@ -1,7 +1,8 @@
-"""Packs the moved prices of an event, each as {id, old, price}, into bytes, and unpacks them. Pure.
+"""Packs the imported prices of an event, each as {id, old, price}, into bytes, and unpacks them.
+Pure.
 
-Fifty thousand moved prices are four megabytes of JSON. Packed here, they are one value that
-PostgreSQL neither parses nor compresses.
+Fifty thousand prices are four megabytes of JSON. Packed here, they are one value that PostgreSQL
+neither parses nor compresses.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class CardThatFails(msgspec.Struct):
     """The card's price by the rules, in USD"""
     rule_id: int | None
     reason: str
-    """The step that set the price"""
+    """The sentence of the step that set the price"""
 
 
 class RuleTestVerdict(msgspec.Struct):

@@ -69,7 +69,7 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
 async def shown_sales(
     session: AsyncSession, caller: Caller, rows: Sequence[PricingSale]
 ) -> list[SaleShown]:
-    """Return sales for the interface, with the copies sold in each."""
+    """Return the API structs of sales, with the copies sold in each sale."""
     sold = await sold_on_sale(session, caller, [row.id for row in rows], clock.now())
     return sale_bodies(rows, await warnings_of(session, rows), sold, caller)
 
@@ -246,7 +246,7 @@ async def pin(
     body: Mapping[str, Any],
     now: datetime,
 ) -> int:
-    """Pin a card and return the pin in ten-thousandths.
+    """Pin a card and return the pin in ten-thousandths of a dollar.
 
     Raises NotFound for a card that is not the caller's, InvalidRule.
     """

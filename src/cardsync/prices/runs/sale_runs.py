@@ -1,5 +1,5 @@
-"""The timer of a seller's sales: creates one run after sales have started or ended, which are their
-edges.
+"""The timer of a seller's sales: creates one run after an edge, which is the start or the end of
+sales.
 
 The timer is a row of `work_due`. The seller's state row, which is locked first, stores in
 `sales_in_force` the sales that were active when the timer last created a run. If two workers handle

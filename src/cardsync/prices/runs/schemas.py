@@ -14,13 +14,13 @@ from cardsync.prices.models import PriceRun, RunState, RunTrigger
 
 class RunRequested(msgspec.Struct):
     run_id: int
-    """The pricing run"""
+    """The id of the pricing run"""
 
 
 class PriceRunShown(msgspec.Struct):
-    """`changed` counts the price changes that are new with the run. `up` and `down` count all cards
-    whose target is above or below their price, as a preview does; a first price counts as a rise.
-    `up`, `down` and their values are null for a run that did not count them.
+    """`changed` counts the targets that the run changed. `up` and `down` count all cards whose
+    target is above or below their price, as a preview does; a first price counts as a rise. `up`,
+    `down` and their values are null for a run that did not count them.
     """
 
     id: int
@@ -34,7 +34,7 @@ class PriceRunShown(msgspec.Struct):
     cards: int
     priced: int
     changed: int
-    """The price changes that are new with the run"""
+    """Number of targets that the run changed"""
     held: int
     """Cards that a cap limits, whether they move to the limit or keep their price"""
     reviewed: int
