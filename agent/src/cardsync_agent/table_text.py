@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from .plurals import counted
 
-MOST_LINES: Final = 100  # of one record: comments may contain line breaks
+MOST_LINES: Final = 100  # the most lines of one record: comments may contain line breaks
 MOST_CELL: Final = 4_000
 HEAD_BYTES: Final = 64 * 1024
 # Lines before the header: a title, a date, filters.
@@ -62,8 +62,8 @@ class NotATable(Exception):
 
 
 class Form(NamedTuple):
-    """The format of a table. `before` counts the lines before its header. `decimal` is the decimal
-    sign, for numbers that do not show it themselves.
+    """The format of a table. `before` is the number of lines before the table's header. `decimal`
+    is the decimal sign, for numbers that do not show it themselves.
     """
 
     encoding: str = "utf-8"
@@ -186,8 +186,8 @@ def _recoded(decoder: codecs.IncrementalDecoder, pieces: Iterator[bytes]) -> Ite
 
 
 def form_of(lines: Sequence[str], is_header: IsHeader, encoding: str = "utf-8") -> Form | None:
-    """Return the format of the table with these first lines. None if none of them is a header. The
-    delimiter of a `sep=` line is tried first.
+    """Return the format of the table with these first lines. Return None if none of the lines is a
+    header. The delimiter of a `sep=` line is tried first.
     """
     said = ""
     for at, line in enumerate(lines[: MOST_BEFORE + 1]):
@@ -240,7 +240,7 @@ def is_blank(cells: Iterable[str]) -> bool:
 
 
 def unwrapped(cells: list[str], delimiter: str) -> list[str]:
-    """Return the cells of a record that a spreadsheet read as one cell, and quoted whole."""
+    """Return the cells of a record that a spreadsheet wrote as one quoted cell."""
     if len(cells) != 1 or delimiter not in cells[0]:
         return cells
     try:
@@ -260,7 +260,7 @@ def _number(part: str, delimiter: str) -> re.Pattern[str]:
 
 _POINT: Final = r"(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,}))"
 _COMMA: Final = r"[0-9.]*,[0-9]+"
-# Three digits after a comma may be thousands.
+# Three digits after a comma may be thousands, so they prove nothing.
 _SURE_COMMA: Final = r"(?:[0-9.]*,(?:[0-9]{1,2}|[0-9]{4,}))"
 
 

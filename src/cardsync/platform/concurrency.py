@@ -1,6 +1,6 @@
 """Runs work concurrently: `beside` runs a coroutine while a block runs, `every` repeats work at
-intervals, `every_in_thread` does so without an event loop, `at_once` runs two coroutines and
-returns both results, `ahead` makes an iterator's items before they are needed.
+intervals, `every_in_thread` repeats work in a thread, `at_once` runs two coroutines and returns
+both results, `ahead` makes an iterator's items before they are needed.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ class Limit:
     def __post_init__(self) -> None:
         emission = WINDOW / self.count
         object.__setattr__(self, "emission", emission)
-        # The tolerance includes a millionth of a request against rounding errors, so that a burst
-        # is not one request short.
+        # The tolerance includes a millionth of a request, so that a rounding error does not refuse
+        # a burst's last request.
         object.__setattr__(self, "tolerance", (self.burst - 1 + 1e-6) * emission)
 
 

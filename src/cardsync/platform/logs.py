@@ -1,4 +1,4 @@
-"""Sets up the service's structured logs. They contain no secret, key, name or address.
+"""Sets up the service's structured logs. The logs contain no secret, key, name or address.
 
 Each line names its request, job and seller: `request_id`, `seller_id` and other fields are bound
 once (structlog's contextvars) for all lines of a request or job.

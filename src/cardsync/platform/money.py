@@ -17,7 +17,7 @@ UNITS_PER_CENT = 100
 MAX_UNITS = 10**12 - 1
 
 _QUANTUM = Decimal("0.0001")
-# No exponent, no grouping, and only ASCII digits. A longer text is not an amount.
+# An amount has no exponent, no grouping, and only ASCII digits. A longer text is not an amount.
 _PLAIN: Final = re.compile(r"[+-]?(?=[0-9.]{1,40}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _AMOUNT: Final = "must be an amount like 12.50, with at most eight digits before the point"
 _PERCENT: Final = "must be a number like -5 or 12.5, with at most two decimals"

@@ -42,8 +42,8 @@ def former_file(settings: Settings) -> Path:
 
 
 def former_secrets(settings: Settings) -> list[bytes]:
-    """Return the previous secret, if some data may still be sealed with it. The previous secret
-    opens nothing else.
+    """Return the previous secret if some data may still be sealed with the previous secret. The
+    previous secret unseals data and has no other use.
     """
     found = settings.former_secret_key.encode() if settings.former_secret_key else b""
     if not settings.secret_key:

@@ -1,5 +1,5 @@
 """Combines the settings of all districts from `setting_groups/`, each with its default and one line
-of help. `docs/settings.md` is generated from them, and a test compares it.
+of help. `docs/settings.md` is generated from the settings, and a test compares it with them.
 
 Sources, strongest first: arguments, environment `CARDSYNC_<NAME>`, a secret file named by
 `CARDSYNC_<NAME>_FILE`, the TOML file named by `CARDSYNC_CONFIG`, the default.

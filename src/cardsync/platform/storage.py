@@ -34,7 +34,7 @@ _CHUNK = 1 << 18
 
 
 class ObjectExists(Exception):
-    """The key of a write exists already, and its object must not be replaced."""
+    """An object with this key exists already, and a write must not replace it."""
 
 
 class ObjectMissing(Exception):
@@ -163,7 +163,7 @@ class LocalStore(Store):
     """Files under `root`. Objects are never changed in place, so a copy is a hard link."""
 
     root: Path
-    # The function is called only for upload URLs: without a secret, everything else works.
+    # The secret is read only for upload URLs, so that everything else works without a secret.
     secret: Callable[[], bytes]
 
     def path(self, key: str) -> Path:
@@ -249,7 +249,8 @@ class LocalStore(Store):
         try:
             await asyncio.to_thread(self.publish, path, key)
         except FileNotFoundError as gone:
-            # A host whose clock is days ahead deleted the body as expired.
+            # The body does not exist any more: a host whose clock is days ahead deleted it as
+            # expired.
             raise StoreAway(gone.errno, gone.strerror) from gone
 
     async def read(self, key: str) -> bytes:

@@ -119,7 +119,7 @@ class _Step(
 
 
 class Goto(_Step, frozen=True):
-    """Opens a path of the pack's first origin. `{value}` in it is a named value."""
+    """Opens a path of the pack's first origin. `{value}` in the path is a named value."""
 
     path: Path
 
@@ -345,5 +345,5 @@ def _check(pack: Pack) -> None:
                 raise BadPack(
                     f"elements.{name}: a locator must use one method, and a name is allowed only with a role"
                 )
-            if locator.css and ">>" in locator.css:  # it could select in a frame of another site
+            if locator.css and ">>" in locator.css:  # >> may select in a frame of another site
                 raise BadPack(f"elements.{name}: a CSS locator has no >>")

@@ -26,10 +26,10 @@ async def end_pushes(
     now: datetime,
 ) -> datetime | None:
     """Complete the price pushes that have the cycle or file of an import of prices. Return when the
-    newest of them was queued.
+    newest of these pushes was queued.
 
     If no push has the cycle or file, for example because the seller saved the file again, complete
-    every push queued until `imported_at`: this comes from the agent's clock, which may be wrong.
+    every push that was queued until `imported_at`, a time of the agent's clock, which may be wrong.
     """
     await locked(session, seller_id)
     values = {

@@ -47,8 +47,8 @@ class TaskRequest(msgspec.Struct):
 
 
 class ClaimRequest(msgspec.Struct):
-    """`kinds` limits the claim to these kinds of tasks. `capabilities` are the agent's, as in GET
-    /sync/pending.
+    """`kinds` limits the claim to these kinds of tasks. `capabilities` are the agent's
+    capabilities, as in GET /sync/pending.
     """
 
     kinds: Annotated[list[Named], msgspec.Meta(max_length=100)] | None = None

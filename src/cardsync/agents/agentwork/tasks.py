@@ -34,7 +34,7 @@ from cardsync.platform.work.jobs import mark_due_by
 # The worker stream that prepares rollbacks and ends finished ones.
 ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
-# The next listings task is due this long after one used up its attempts.
+# The next listings task is due this long after the previous listings task used up its attempts.
 LISTINGS_REST = timedelta(minutes=30)
 
 # A listings task is due when an open rollback ends. Price pushes also wait for the rollback, but

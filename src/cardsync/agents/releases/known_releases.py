@@ -52,8 +52,8 @@ class KnownReleases:
         self._shelves = {product: Shelf() for product in PRODUCTS}
         self._changed = asyncio.Event()
         self._read_at = -MISS_SECONDS
-        # Reads run one after the other: a slow older one must not replace the result of a newer
-        # one.
+        # Reads run one after the other: a slow older read must not replace the result of a newer
+        # read.
         self._reading = asyncio.Lock()
 
     def shelf(self, product: str) -> Shelf:

@@ -65,8 +65,8 @@ class Published(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Shelf:
-    """One product's releases, newest first, and its killed versions: `kills` as the operator wrote
-    them, `killed` parsed.
+    """One product's releases, newest first, and its killed versions: `kills` are the killed
+    versions as the operator wrote them, `killed` the same versions parsed.
     """
 
     releases: tuple[Published, ...] = ()

@@ -1,8 +1,9 @@
 """Answers an agent whose selector finds no element: with a verified correction, with a proposal
 from a snippet of the page, or with "gone".
 
-The snippet is analyzed outside any transaction. Afterwards the correction is read again: one that
-was disabled in the meantime is answered with "gone", one that was verified with "cached".
+The snippet is analyzed outside any transaction. Afterwards the correction is read again. If the
+correction was disabled in the meantime, the answer is "gone"; if it was verified, the answer is
+"cached".
 """
 
 from __future__ import annotations

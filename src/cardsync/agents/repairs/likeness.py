@@ -1,10 +1,12 @@
-"""Measures from 0 to 1 how much an element of a page is like the one that a workflow lost. Pure.
+"""Measures from 0 to 1 how similar an element of a page is to the element that a workflow lost.
+Pure.
 
 Each text that identified the lost element (its label, its names, the step's name) is compared
 separately: how many of its words the compared element has, and how much of the element's own text
-they explain. The best text counts. Tag, use, classes and neighbors count only a little, because
-many elements share them. A word names an action ("export") or an object ("orders"). An element
-with a different action on the same object is excluded: "Delete export" is not the lost "Export".
+they explain. The text with the best result counts. Tag, use, classes and neighbors count only a
+little, because many elements share them. A word names an action ("export") or an object ("orders").
+An element with a different action on the same object is excluded: "Delete export" is not the lost
+"Export".
 """
 
 from __future__ import annotations
@@ -47,10 +49,11 @@ from cardsync.agents.repairs.snippet import Element, Page
 _NO_USE = (None, "on", "off", "nofollow", "noopener", "noreferrer")
 _POINTS = str.maketrans("", "", ".,")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85
-# Factor for the step's name if the element has none of the lost element's own words, of which only
-# words of weight `_SAYS` or more count.
+# Factor for the step's name if the element has none of the lost element's own words. Own words that
+# weigh less than `_SAYS` do not count.
 _STEP_ALONE, _SAYS = 0.75, 0.4
-# That factor is 1 if at least this share of the step's name and of the element's text agree.
+# Instead of `_STEP_ALONE` the factor is 1 if at least this share of the words of the step's name,
+# and of the element's text, agrees.
 _WHOLE = 0.95
 # The exponent of the share of the lost element's words that the compared element has.
 _HAD = 0.6
@@ -58,7 +61,8 @@ _HAD = 0.6
 _IN_NAME = 0.4
 # The weight of an unexplained word in a field's label, which is longer than a button's.
 _IN_FIELD = 0.4
-# The weights of words that only the element's classes contain, or only its menu.
+# The weight of a word that only the element's classes contain, and of a word that only the
+# element's menu contains.
 _IN_CLASS, _IN_MENU = 0.7, 0.8
 # The weights of an element's best text and of its shortest shown text.
 _BEST_TEXT, _SHOWN_TEXT = 0.85, 0.15
@@ -148,7 +152,8 @@ class Comparison:
             yield _OF_LABEL, distinctive(label)
         names = 0
         for name, value in wanted.attributes.items():
-            # The checkboxes or radio buttons of a group have the same name.
+            # The checkboxes or radio buttons of a group have the same name, so it distinguishes
+            # none of them.
             group = name == "name" and wanted.kinds == frozenset({"check"})
             if group and (labels or "id" in wanted.attributes):
                 continue
@@ -311,7 +316,7 @@ class Comparison:
         self, at: int, element: Element, said: ElementTexts, hits: dict[str, float], same: bool
     ) -> float:
         """Return the product of all factors that count against the element, from 0 to 1. `same`
-        means that other evidence, such as the same target, counts for it.
+        means that other evidence, such as the same target, counts for the element.
         """
         trust = 1.0 if self._turning <= said.turning else _TURNED
         if said.pressed and self._acts and not self._acts & hits.keys() and not same:
@@ -383,7 +388,8 @@ class Comparison:
             how = 1.0 if word in joined else max(self._finds(word).values(), default=0.0)
             much = weight(word)
             if how:
-                # A synonym is explained, so it counts more than its likeness.
+                # The evidence explains a synonym, so the synonym's share is higher than its
+                # likeness.
                 part += much * (1 + how) / 2
             elif word in FORMATS:
                 much = 1.0 if self._formats else _NEXT_TO_NOTHING

@@ -171,7 +171,7 @@ def seen_of(page: Page, at: int) -> dict[str, object]:
         or name in SPOKEN
     }
     if element.kind == "write":
-        # A person typed the value. It is not part of the page.
+        # A person typed the value; the value is not part of the page.
         attributes.pop("value", None)
     labels = page.labels(at)
     return {

@@ -30,8 +30,9 @@ State = Literal["proposed", "verified", "disabled"]
 class WorkflowCorrection(Base):
     """One selector that replaces another. `state` is proposed, verified or disabled.
 
-    `lookup` is the SHA-256 of workflow, step and old selector; `digest` includes the new one, too.
-    `seen` is the element's appearance in the snippet, null without a snippet of it.
+    `lookup` is the SHA-256 of workflow, step and old selector; `digest` is the hash of the same and
+    of the new selector. `seen` is the element's appearance in the snippet, null if the snippet did
+    not contain the element.
     """
 
     __tablename__ = "workflow_correction"

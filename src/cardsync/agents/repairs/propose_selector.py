@@ -117,8 +117,8 @@ def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | No
 def _innermost(
     page: Page, found: list[tuple[Likeness, int]], *, figure: bool
 ) -> tuple[Likeness, int]:
-    """Return the best element. If it is a text, choose the innermost text that is about as good. If
-    `figure`, choose the only number inside it, if there is exactly one.
+    """Return the best element. If the best element is a text, return the innermost text that is
+    about as good. With `figure`, return the number inside the text if there is exactly one.
     """
     best, at = found[0]
     if page.elements[at].kind is None:

@@ -30,7 +30,9 @@ Text = Annotated[str, msgspec.Meta(max_length=2_000)]
 
 
 class VerifiedRepair(msgspec.Struct, kw_only=True):
-    """Names the heal or the correction; the selector may differ from the proposed one."""
+    """Confirms a selector, which may differ from the proposed selector; `heal_id` or
+    `correction_id` names the repair.
+    """
 
     heal_id: RowId | None = None
     correction_id: RowId | None = None

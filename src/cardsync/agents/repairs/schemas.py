@@ -29,7 +29,7 @@ class ProposedRepair(msgspec.Struct, tag_field="status", tag="proposed"):
 
 
 class NoRepair(msgspec.Struct, tag_field="status", tag="gone"):
-    """No element of the snippet is near enough, or two are equally near."""
+    """No element of the snippet is similar enough, or two elements are equally similar."""
 
     id: int
     reason: str

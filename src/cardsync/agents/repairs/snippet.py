@@ -161,7 +161,7 @@ class Page:
         return self.label(opener) if opener >= 0 else ""
 
     def in_navigation(self, at: int) -> bool:
-        """Return whether the element is inside <nav> or another navigation."""
+        """Return whether the element is inside <nav> or an element with the role "navigation"."""
         for _ in range(_NAVIGATION_DEPTH):
             if at < 0:
                 break

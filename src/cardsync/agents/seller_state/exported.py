@@ -22,8 +22,8 @@ from cardsync.platform.derived.kept_figures import OF_PRICES, mark
 IMPORTABLE = queries_of(__package__)["importable"]
 
 
-# The export changes the price of such a card. A card that sells at My Store Price has no
-# marketplace price of its own, so even an equal target changes it.
+# The SQL condition for cards whose price the export changes. A card that sells at My Store Price
+# has no marketplace price of its own, so even an equal target changes its price.
 ASKED = "(c.target_price IS DISTINCT FROM c.price OR c.my_store_priced)"
 EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND {ASKED} AND {IMPORTABLE}"
 

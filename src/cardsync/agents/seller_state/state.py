@@ -25,7 +25,7 @@ from cardsync.agents.seller_state.sync_kinds import (
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import CancelRequested, LeaseLost
 
-# Every lease is shorter: if one ends later, it was taken by a host with a wrong clock.
+# Every lease is shorter than this: a lease that ends later was taken by a host with a wrong clock.
 LONGEST_LEASE = timedelta(minutes=5)
 
 
@@ -288,8 +288,9 @@ async def check_lease(session: AsyncSession, lease: Lease) -> None:
 
 
 async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
-    """Lock and return the seller's state row. It must be locked before the upload's row, because
-    confirm and discard lock in this order. Raises LeaseLost if another worker has taken the lease.
+    """Lock and return the seller's state row. This row must be locked before the upload's row,
+    because confirm and discard lock in this order. Raises LeaseLost if another worker has taken the
+    lease.
     """
     state = await locked(session, lease.seller_id)
     if state.lease_token != lease.token:

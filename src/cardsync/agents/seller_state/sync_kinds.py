@@ -16,7 +16,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 # A sync of these kinds ends with the server's import and pricing; a sync of another kind ends with
 # the agent's log.
 INVENTORY_KINDS = ("full", "pricing")
-# These kinds fetch orders. Only they can end a first sync.
+# The kinds that fetch orders. Only these kinds can end a first sync.
 ORDER_KINDS = ("full", "orders", "refunds", "feedback")
 
 

@@ -6,8 +6,8 @@ The worker notices the cancellation at its next boundary (`state.hold_lease`) an
 it (`end_left`). No worker resumes a cancelled import.
 
 After the server has priced an upload, the lock is clear, and an agent with a browser imports the
-prices at the marketplace. The seller can still cancel this cycle: its agent checks that before each
-batch.
+prices at the marketplace. The seller can still cancel this cycle, because its agent asks before
+each batch whether the cycle is cancelled.
 """
 
 from __future__ import annotations

@@ -36,12 +36,15 @@ class StepLog(msgspec.Struct, kw_only=True):
     error: str | None = None
 
     def __post_init__(self) -> None:
-        # A long error must not make an agent fail at the end of its cycle.
+        # A long error is cut, not refused: a refused log would make an agent fail at the end of its
+        # cycle.
         self.error = self.error and self.error[:STEP_ERROR_CHARACTERS]
 
 
 class CycleLog(msgspec.Struct, kw_only=True):
-    """The sync log request of the specification. Longer texts than are stored are cut."""
+    """The sync log request of the specification. Texts that are longer than their columns
+    are cut.
+    """
 
     status: Literal["success", "partial", "failed"]
     """success, partial or failed"""

@@ -23,11 +23,11 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database
 
 log = structlog.get_logger(__name__)
-# An agent calls every 30 seconds; one that missed several calls is offline.
+# An agent calls every 30 seconds; an agent that missed several calls is offline.
 OFFLINE: Final = timedelta(minutes=2)
 
-# A null text keeps the stored text; an empty turn ends the turn. The start of a turn changes only
-# with its kind.
+# A null parameter keeps the stored text; an empty `turn` means that the agent no longer waits. The
+# start of the wait changes only with the turn's kind.
 FLUSH_SQL = text(queries_of(__package__)["flush_last_seen"])
 
 

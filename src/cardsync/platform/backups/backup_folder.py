@@ -38,7 +38,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`tables` has the row count of each table. `seals` are digests of the installation's seals.
     `revision` is the schema's revision. `database` describes the dump, or a base backup's list of
     files by PostgreSQL; `base_files` describes a base backup's archives. A base backup contains the
-    changes since its `parent`, or everything if that is null.
+    changes since its `parent`, or all files if `parent` is null.
     """
 
     format: int = FORMAT
@@ -87,7 +87,7 @@ def name_of(made_at: datetime) -> str:
 
 
 def moment_of(name: str) -> datetime | None:
-    """Return the time in a backup's name. None for any other name."""
+    """Return the time in a backup's name. Return None for any other name."""
     try:
         return datetime.strptime(name, _NAMED).replace(tzinfo=UTC)
     except ValueError:

@@ -17,7 +17,7 @@ from cardsync.platform.database.urls import connect
 
 
 class BackupReport(Base):
-    """`kind` is backup or rehearsal. `failure` is the reason of a failure, null without one."""
+    """`kind` is backup or rehearsal. `failure` is the reason of a failure, null after a success."""
 
     __tablename__ = "backup_report"
     __table_args__ = (Index("ix_backup_report_kind", "kind", "ended_at"),)
@@ -54,8 +54,8 @@ class StepState(msgspec.Struct):
 
 
 class BackupState(msgspec.Struct):
-    """`daily` is true if this installation makes backups automatically. `wrong` describes the
-    problem in one sentence, null without a problem.
+    """`daily` is true if this installation makes backups automatically. `wrong` is one sentence
+    about the current problem, null without a problem.
     """
 
     daily: bool

@@ -35,7 +35,9 @@ def is_too_old(now: datetime, newest: datetime | None) -> bool:
 
 
 def is_unproven(newest: datetime | None, rehearsed: datetime) -> bool:
-    """Return whether the newest backup is much newer than the last one that passed a restore test."""
+    """Return whether the newest backup is much newer than the last backup that passed a restore
+    test.
+    """
     return newest is not None and newest - rehearsed > UNPROVEN
 
 

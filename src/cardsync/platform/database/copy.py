@@ -96,7 +96,7 @@ def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
     """
     written = np.frombuffer(data, np.uint8)
     nulls = sum(frame.null_count().row(0))
-    # Nearly all texts contain no character up to `\r`, so all of those are separators.
+    # Nearly all texts contain no character up to `\r`, so all characters up to `\r` are separators.
     parted = np.count_nonzero(written <= ord("\r")) == frame.width * frame.height
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 

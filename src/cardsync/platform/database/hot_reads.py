@@ -55,7 +55,7 @@ class PolledQuery(NamedTuple):
     """A query with integer parameters: `$1` is the seller.
 
     A query with `writes` returns a row if it wrote one, and waits for no row lock. A crash of the
-    database may lose its last write, since its commit does not wait for the disk.
+    database may lose the query's last write, since the commit does not wait for the disk.
     """
 
     name: str
@@ -178,7 +178,7 @@ class PolledReads:
             parts.append(committed_before_the_disk())
         if self._spread.over_nodes:
             parts.insert(0, "BEGIN")
-        # Each SET LOCAL has a result, too.
+        # The SET LOCAL statements of the message have results, too.
         numbers = range(len(parts) + 1, len(parts) + 2 * len(batch), 2)
         for asked in batch:
             parts += [of_seller(asked.values[0]), asked]

@@ -58,7 +58,7 @@ def execute(name: str, values: Iterable[int | str]) -> str:
 
 
 class Messages:
-    """Sends messages, and tracks which statements each connection of a pool has planned. Without
+    """Sends messages, and stores which statements each connection of a pool has planned. Without
     `planned`, connections keep no prepared statements.
     """
 

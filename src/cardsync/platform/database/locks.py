@@ -1,8 +1,7 @@
 """Defines all kinds of locks that serialize transactions, and the functions that take them.
 
-There are two further locks: the seller's state row where it is read, too
-(`agents/seller_state/state.py`), and rows of work that are claimed with SKIP LOCKED. Other rows are
-read FOR UPDATE only to change them.
+Two locks are not defined here: the lock of the seller's state row (`agents/seller_state/state.py`),
+and SKIP LOCKED on rows of work. All other rows are locked by FOR UPDATE only when they are changed.
 """
 
 from __future__ import annotations
@@ -16,14 +15,16 @@ if TYPE_CHECKING:
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncSession
 
-# A wait for a lock must end before the request does, so that its connection becomes free.
+# A wait for a lock must end before its request ends, so that the request's connection becomes free.
 LOCK_SECONDS: Final = 20.0
 # A load of a catalog or market file waits for a running load.
 LOAD_SECONDS: Final = 3600.0
 
 
 class Lock(StrEnum):
-    """The kinds of locks. Each has its own key. A seller's lock takes the seller's ID."""
+    """The kinds of locks. Each kind has its own key; the key of a seller's lock includes the
+    seller's ID.
+    """
 
     # One per installation:
     SCHEMA = "schema"

@@ -2,8 +2,8 @@
 
 Two processes may migrate at the same time: an advisory lock serializes them, and the second has
 nothing left to do. Each migration is its own transaction. It waits only briefly for a table lock,
-because later statements queue behind it, and is then retried. A start without a migration, as
-almost always, loads neither Alembic nor SQLAlchemy.
+because later statements queue behind it, and is then retried. A start without a migration, the
+usual case, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ def _migrate_online(connection: Any, say: Say) -> None:
         f"lock_timeout = '{LOCK_SECONDS}s'",
         "statement_timeout = 0",
         "synchronous_commit = off",
-        # A single server ignores these settings. Citus then changes a table's nodes one after the
-        # other, because a migration may read and change a table in one transaction.
+        # A single server ignores these two settings. With the first, Citus changes a table's nodes
+        # one after the other, because a migration may read and change a table in one transaction.
         "citus.multi_shard_modify_mode = 'sequential'",
         "citus.enable_unsafe_triggers = on",
     )
@@ -202,8 +202,8 @@ CREATE POLICY tenant ON {table}
 def index_concurrently(
     name: str, table: str, columns: Sequence[str], *, unique: bool = False
 ) -> None:
-    """Build an index while other transactions write. The build waits for them without a limit,
-    because nothing waits for the build. The remains of a killed build are dropped first.
+    """Build an index while other transactions write. The build waits for these transactions without
+    a limit, because nothing waits for the build. The remains of a killed build are dropped first.
     """
     from alembic import op
 

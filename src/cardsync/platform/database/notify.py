@@ -40,7 +40,7 @@ _CONNECTION = {
 
 
 async def notify(session: AsyncSession, topic: str, payload: str = "") -> None:
-    """Notify every process that listens to `topic`, when and if this transaction commits."""
+    """Notify every process that listens to `topic`, at the commit of this transaction."""
     await session.execute(
         text("SELECT pg_notify(:topic, :payload)"),
         {"topic": topic, "payload": payload},

@@ -1,5 +1,6 @@
-"""Undoes changes of rows by their images: one statement compares the rows with their images after
-the change and restores the images before it, or returns a row that differs.
+"""Undoes changes of rows. A change stores images of the rows before and after it. One statement
+compares the rows with the later images, and restores the earlier images or returns a row that
+differs.
 
 An image contains a row's columns as JSON. None means that the row does not exist.
 """
@@ -47,9 +48,9 @@ class ChangedRow(NamedTuple):
 
 
 class RowImages:
-    """The images of a table's rows: the columns to compare, and those that are only restored.
-    Without both, an image names its columns. A restored row keeps its keys, and its creation time
-    if the image has it.
+    """The images of a table's rows: the columns to compare, and those that are only restored. If
+    the table has neither, each image names its columns. A restored row keeps its keys, and its
+    creation time if the image has it.
 
     Rows are changed in place. With `anew`, all rows are deleted before any is inserted, so that no
     two rows ever share a unique value.

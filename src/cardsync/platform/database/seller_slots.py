@@ -39,7 +39,7 @@ class Work(IntEnum):
 
 
 class _Request:
-    """A request, which has one slot, however many connections it uses."""
+    """A request has one slot, however many connections it uses."""
 
     __slots__ = ("holds", "seller_id")
 
@@ -75,8 +75,8 @@ def asks() -> int | None:
 
 
 class _Line:
-    """One seller's slots for each kind of work. Every kind but PRICES_ALL also needs a slot of the
-    short work.
+    """One seller's slots for each kind of work. Work of every kind but PRICES_ALL also needs a slot
+    of the kind SHORT.
     """
 
     def __init__(self, most: tuple[int, ...]) -> None:
@@ -87,8 +87,8 @@ class _Line:
         """Return the slots that the work needs, the scarcest first."""
         if work != Work.SHORT:
             yield self.slots[work]
-        # A backtest may last two minutes. It takes no short slot, so that it does not delay the
-        # seller's pages.
+        # A backtest, of the kind PRICES_ALL, may last two minutes. A backtest takes no SHORT slot,
+        # so that it does not delay the seller's pages.
         if work != Work.PRICES_ALL:
             yield self.slots[Work.SHORT]
 

@@ -78,7 +78,8 @@ class Database:
         role: str | None = APP_ROLE,
         pooler: str | None = None,
     ) -> AsyncIterator[Database]:
-        """Open the pools, through the pooler if there is one. `url` is that of the server itself.
+        """Open the pools, through the pooler if there is one. `url` is the URL of the server
+        itself, not of the pooler.
 
         No wait is longer than `seconds`, and no wait of the polled reads longer than `hot_seconds`.
         Statements that take longer than `slow` seconds are logged. The seal, which is read only
@@ -168,8 +169,8 @@ class Database:
         snapshot: bool = False,
         work: Work = Work.LONG,
     ) -> AsyncIterator[AsyncSession]:
-        """Open a seller's transaction for long work. A seller has few of them at the same time; a
-        statement may take `seconds`, and a wait for a lock half of that.
+        """Open a seller's transaction for long work. A seller has few such transactions at the same
+        time. A statement may take `seconds`, and a wait for a lock half of that.
         """
         async with self.tenant(seller_id, snapshot=snapshot, work=work) as session:
             await session.execute(
@@ -218,8 +219,9 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, object
 async def in_one_message(
     session: AsyncSession, statements: Sequence[str], values: Mapping[str, object]
 ) -> list[list[Any]]:
-    """Run several statements in one round trip and return the rows of each. Each may use any of the
-    values. A statement after one that locks a row sees the changes of the lock's last holder.
+    """Run several statements in one round trip and return the rows of each. Each statement may use
+    any of the values. A statement after one that locks a row sees the changes of the lock's last
+    holder.
     """
     bound = [kept_named(statement) for statement in statements]
     return await piped(await driver(session), bound, range(len(bound)), values, namedtuple_row)

@@ -44,7 +44,7 @@ _WAIT_SECONDS = 10
 
 class Planned(NamedTuple):
     """A statement that is planned once, whatever its values, until its tables are analyzed.
-    `values` are the names in it, each with its type.
+    `values` are the names in the statement, each with its type.
     """
 
     name: str

@@ -1,5 +1,5 @@
 """PostgreSQL settings, most of them for one transaction: each function returns the statement that
-sets one.
+sets a setting.
 
 PostgreSQL's defaults suit most programs. Each function describes why this service differs, and the
 cost without the setting. The figures were measured on two AMD cores at a load of 20, where parallel

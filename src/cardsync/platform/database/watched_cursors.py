@@ -1,7 +1,8 @@
 """Watches the statements of all connections: it counts their times, logs slow ones without their
 values, and in a trace makes a span of each.
 
-Statements of a pipeline are watched as one (`joined_messages.py`), and so is a COPY (`copy.py`).
+The statements of a pipeline are watched as one statement (`joined_messages.py`), and a COPY as well
+(`copy.py`).
 """
 
 from __future__ import annotations

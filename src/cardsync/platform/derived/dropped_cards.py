@@ -11,8 +11,8 @@ DROPPED_DAYS: Final = 7
 SOLD_DAYS: Final = 14
 
 # A card left the stock at the observation after its newest observation with copies, or else at its
-# current state. So a row that files have listed with a quantity of zero for years left long ago. A
-# seller without orders has no dropped cards, because there are no sales to compare with.
+# current state. So a card that files have listed with a quantity of zero for years has left long
+# ago. A seller without orders has no dropped cards, because there are no sales to compare with.
 DROPPED: Final = f"""
     WITH empty AS MATERIALIZED (
         SELECT c.id, c.marketplace_id, c.price, c.observed_at FROM card c

@@ -4,7 +4,7 @@ declaration (`KeptFigure`), a mark in `work_due` when its source changes, and a 
 
 `operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is
 the stream's only piece of work. A refresh reads the mark, rewrites the figure in one transaction,
-and removes the mark at its end. If a change commits in between, it sets a newer mark, which is not
+and removes the mark in the end. If a change commits in between, it sets a newer mark, which is not
 removed.
 """
 
@@ -49,12 +49,12 @@ class Figure(StrEnum):
     RECOMMENDATIONS = "recommendations"
 
 
-# A mark of one of these figures queues a refresh immediately. A mark of another figure waits for
-# the sweep, so that many uploads in a row cause one refresh.
+# A mark of one of the figures in AT_ONCE queues a refresh immediately. A mark of another figure
+# waits for the sweep, so that many uploads in a row cause one refresh.
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
-# These figures become outdated when prices or targets of cards change: each end of a pricing marks
-# all of them (`prices/decisions/ended.py`).
+# The figures that become outdated when prices or targets of cards change: each end of a pricing
+# marks all of them (`prices/decisions/ended.py`).
 OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
 PRICING_ENDS: Final = (
     "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"
@@ -124,8 +124,8 @@ class KeptFigure(Generic[R]):
     marks them, and how readers stay correct while they are outdated, as sentences for people.
 
     `refresh` rewrites the tables in one transaction and returns whether it is complete; otherwise
-    the next turn continues. `read` reads before that in its own transactions. If another mark is
-    set before `lock` has locked the rows, the next turn reads again.
+    the next turn continues. `read` runs before `refresh`, in its own transactions. If another mark
+    is set before `lock` has locked the rows, the next turn reads again.
     """
 
     figure: Figure

@@ -31,7 +31,8 @@ class ListedValue(Base):
     cards: Mapped[int]
     copies: Mapped[int] = mapped_column(BigInteger)
     listed: Mapped[Decimal] = mapped_column(Sum)
-    # The same copies at market price; a card without a market price counts at its own price.
+    # The value of the same copies at market price; a card without a market price counts at its own
+    # price.
     market: Mapped[Decimal] = mapped_column(Sum)
     seen_at: Mapped[datetime]
 

@@ -1,5 +1,5 @@
-"""Declares the columns of people's files: the names by which each is recognized, and which columns
-a file must have. Pure.
+"""Declares the columns of people's files: the names by which each column is recognized, and which
+columns a file must have. Pure.
 """
 
 from __future__ import annotations

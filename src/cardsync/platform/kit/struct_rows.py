@@ -2,8 +2,8 @@
 
 A field has its column's name, unless its annotation has a rule: `Column` names the column or a path
 to it, `OfRow` is a function of the row, `Usd` is an amount as text, and `Reads` and `ReadsFor` are
-functions of the value. A field of structs is read from JSON. Times and days are not converted,
-because the JSON encoder writes them.
+functions of the value. A field whose type is a struct, or a list of structs, is read from JSON.
+Times and days are not converted, because the JSON encoder writes them.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def _address_or_none(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """Check the URL. The error does not quote it, because it contains a password and libpq's
-    message quotes parts of it.
+    """Check the URL. The error does not quote the URL, because the URL contains a password and
+    libpq's message quotes parts of it.
     """
     # Accept the forms that users of SQLAlchemy write.
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)
@@ -238,8 +238,8 @@ class Processes(BaseModel):
         and the address on which the service listens do.
 
         Any other name may belong to a person who points it at our address, and whose page would
-        then pass for ours. A numeric address has no such owner: if the service listens on all
-        interfaces, all numeric addresses name it.
+        then pass for ours. A numeric address cannot be pointed elsewhere: if the service listens on
+        all interfaces, all numeric addresses name the service.
         """
         try:
             name = urlsplit(f"//{host}").hostname or ""

@@ -36,7 +36,7 @@ def _contact(text: str | None) -> str | None:
 
 
 def _mail_server(url: str | None) -> str | None:
-    """Check the URL. The error does not quote it, because it contains a password."""
+    """Check the URL. The error does not quote the URL, because the URL contains a password."""
     try:
         parts = urlsplit(url or "")
         good = parts.scheme in ("smtp", "smtps") and parts.hostname and parts.port != 0

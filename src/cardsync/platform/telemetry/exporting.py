@@ -14,7 +14,8 @@ from cardsync.platform.settings import Settings
 def exporting(settings: Settings, process: str) -> Iterator[None]:
     with ExitStack() as stack:
         if settings.otlp_url and settings.exports & {"traces", "logs"}:
-            # Imported only here: the library costs a process 15 MB and a quarter of a second.
+            # OpenTelemetry is imported only here, because it costs a process 15 MB and a quarter of
+            # a second.
             from cardsync.platform.telemetry import otlp
 
             if "traces" in settings.exports:

@@ -75,7 +75,7 @@ def trace(
     always: bool = False,
     **attributes: object,
 ) -> Iterator[Span | None]:
-    """Join the trace of `parent` (a traceparent) or the current one, or begin a trace. Nothing is
+    """Join the trace of `parent` (a traceparent) or the current trace, or begin a trace. Nothing is
     recorded if the parent is not recorded, or if a new trace is outside the sampled share and not
     `always`.
     """

@@ -48,9 +48,9 @@ class WorkDue(Origin, Base):
     """A seller's stream with accepted work, and the time since when. The table is global; each row
     is written in its tenant's own transaction.
 
-    A row also stores which upload, run, event or rollback was put back, how often, since when, and
-    until when it rests. The row of a kept figure is itself the piece of work
-    (`platform/derived/kept_figures.py`), with its starts and failures.
+    A row also stores which upload, run, event or rollback was put back (its work failed and is
+    tried again later), how often, since when, and until when it rests. The row of a kept figure is
+    itself the piece of work (`platform/derived/kept_figures.py`), with its starts and failures.
     """
 
     # The value of `put_back_id` if the row is itself the piece of work.
@@ -82,7 +82,7 @@ def work_of(context: procrastinate.JobContext) -> Work:
     return cast(Work, context.additional_context["work"])
 
 
-# The queue of work that waits for other machines, such as a seller's webhook receivers.
+# The queue of jobs that mostly wait for other machines, such as a seller's webhook receivers.
 SENDING = "sending"
 
 

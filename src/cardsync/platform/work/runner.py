@@ -3,29 +3,26 @@ gives it up.
 
 A turn finds the oldest piece, takes its hold against other workers, counts the start, works, and
 leaves the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an
-event or the mark of a kept figure. A `Stream` defines how each is found, held, worked and ended.
-`platform/work/setbacks.py` decides how long a piece rests after a failure. The lease is not
-imported, because its package is above this one: a stream that needs the lease passes it as its
+event or the mark of a kept figure. A `Stream` defines how each of its pieces is found, held, worked
+and ended. `platform/work/setbacks.py` decides how long a piece rests after a failure. The lease is
+not imported, because its package is above this one: a stream that needs the lease passes it as its
 `Holding` (`agents/seller_state/lease.py`).
 
-| what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
-|------------------------|---------------------|-----------|---------------|------------|-----------|
-| the worker is killed   | in all streams the piece stays open and its start counted; another worker  |
-|                        | begins it again once the hold is free: a lease runs out, a row lock ends   |
-| killed over 20 times   | failed; judged, it  | failed    | failed        | settled    | failed    |
-|                        | is after 100 times  |           |               | with error |           |
-| something is away,     | in all streams the hold is given back, the start is not counted, and the   |
-| full or forbidden      | piece rests: 2 seconds, twice as long each time, at most 10 minutes        |
-| that for a day and     | failed              | failed    | failed        | settled    | failed    |
-| over 30 times          |                     |           |               | with error |           |
-| it fails by itself     | in all streams the hold is given back and it is tried again at once        |
-| that 3 times, or its   | failed              | failed    | failed        | settled    | failed    |
-| file is gone, or it is |                     |           |               | with error |           |
-| refused (a Problem)    |                     |           |               |            |           |
-| the seller cancels     | cancelled with the  | goes on   | cancelled     | goes on    | goes on   |
-| the sync               | uploads behind it   |           |               |            |           |
-| another took it over   | in all streams nothing more is written; the other one ends the piece       |
+- The worker is killed: the piece stays open, and its start is counted. Another worker begins the
+  piece again once the hold is free: a lease expires, a row lock ends.
+- Workers were killed over 20 times (100 times for an inventory upload with a stored verdict): the
+  piece is given up.
+- A dependency is unavailable, a disk is full, or access is forbidden: the hold is released, the
+  start is not counted, and the piece rests for 2 seconds, twice as long each time, at most 10
+  minutes. After a day and over 30 tries the piece is given up.
+- The work itself fails: the hold is released, and the piece is tried again immediately. After 3
+  failures, or if the file is gone or refused (a Problem), the piece is given up.
+- The seller cancels the sync: an inventory upload is cancelled with the uploads behind it, and a
+  `reprice` is cancelled. Pieces of the other streams continue.
+- Another worker took the piece over: this worker writes nothing more, and the other worker ends the
+  piece.
 
+A piece that is given up becomes `failed`; a `repricing` event is settled with an error.
 Earlier commits always remain, and the stream continues with the next piece.
 
 A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It is
@@ -76,7 +73,7 @@ class Holding(Protocol[Q, H]):
     """
 
     async def take(self, session: AsyncSession, piece: Q, settings: Settings) -> H | None:
-        """Take the hold; None if another worker has it."""
+        """Take the hold; return None if another worker has it."""
 
     async def release(self, session: AsyncSession, hold: H) -> None:
         """Release the hold. Raises LeaseLost if another worker has it by now."""
@@ -105,9 +102,9 @@ async def _nothing_left(work: Work, seller_id: int) -> bool:
 class Stream(Generic[P, H]):
     """The description of one stream: how its pieces are found, held, worked and ended.
 
-    `work` ends its piece and releases the hold in its last transaction. `fail` does so for a piece
-    that is given up, with the failure's code, if it has one, and its sentence. `cancel` does so for
-    a piece that the seller cancelled; without `cancel` such a piece continues later.
+    `work` ends its piece and releases the hold in its last transaction. `fail` ends a piece that is
+    given up, with the failure's sentence and, if there is one, its code. `cancel` ends a piece that
+    the seller cancelled; without `cancel` such a piece continues later.
     """
 
     name: str
@@ -145,7 +142,9 @@ async def take_turn(
     context: procrastinate.JobContext,
     seller_id: int,
 ) -> None:
-    """Run one turn of a seller; the next one is queued behind all other sellers' turns."""
+    """Run one turn of a seller; the seller's next turn is queued behind all other sellers'
+    turns.
+    """
     work = work_of(context)
     if await work_off_one(stream, work, seller_id):
         async with work.database.tenant(seller_id) as session:
@@ -294,8 +293,8 @@ async def _release(
     failures: int,
     back: PutBack | None = None,
 ) -> None:
-    """Release the piece for another attempt. If the database does not answer, a lease expires by
-    itself.
+    """Release the piece for another attempt. If the database does not answer, the release fails,
+    and a lease expires by itself.
     """
     piece = taken.piece
     try:

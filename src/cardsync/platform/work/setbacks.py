@@ -146,8 +146,8 @@ def _of_database(error: psycopg.Error) -> Kind:
 
 
 def _of_system(error: OSError) -> Kind:
-    """Find the cause of an OSError. The class alone proves little: damaged gzip raises it, and so
-    does a folder in place of a file.
+    """Find the cause of an OSError. The class OSError alone proves little: damaged gzip raises it,
+    and so does a folder in place of a file.
     """
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _AWAY:
         return Kind.AWAY

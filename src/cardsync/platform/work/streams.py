@@ -124,7 +124,7 @@ class Queue(NamedTuple):
 
 
 async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
-    """Return the length of the queue before an upload, and how long the longest wait in it is."""
+    """Return the length of the queue before an upload, and the longest wait in the queue."""
     row = (
         await session.execute(
             text("""
@@ -151,7 +151,9 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
 
 
 async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:
-    """Remove only the mark that was read: an upload accepted since then has set a newer one."""
+    """Remove only the mark that was read: an upload that was accepted since then has set a newer
+    mark.
+    """
     if due is not None:
         await session.execute(
             delete(WorkDue).where(
@@ -229,8 +231,8 @@ async def rest(
     work_id: int,
     back: PutBack,
 ) -> None:
-    """Store how long a piece rests, in the transaction in which the caller puts it back. The sweep
-    starts the piece again after that.
+    """Store how long a piece rests, in the transaction in which the caller puts the piece back. The
+    sweep starts the piece again after the rest.
     """
     await session.execute(
         text("""
