@@ -1,5 +1,5 @@
-"""Checks who may bind the shop: an owner, a key or a script of the owner's, but no assistant. An
-assistant drafts offers, and the owner makes and pays them.
+"""Checks whether a caller may bind the shop, that is, make and pay offers. The owner and the
+owner's keys may; assistants and staff may only draft offers.
 """
 
 from __future__ import annotations

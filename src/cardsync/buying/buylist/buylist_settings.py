@@ -1,5 +1,5 @@
-"""Reads and changes whether the buylist is public, which is off until the owner opens it, and the
-terms that visitors and customers with an offer read.
+"""Reads and changes the settings of the public buylist: whether it is open (it is closed until the
+owner opens it), and the terms, which visitors and customers with an offer read.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from cardsync.platform.database.locks import Lock, locked
 
 
 class BuylistSettings(msgspec.Struct):
-    """`path` is the address of the public buylist while `is_open`."""
+    """The settings of the public buylist. `path` is its address, which works while `is_open`."""
 
     is_open: bool
     terms: str
     path: str
-    """Where strangers see it while it is open"""
+    """The address of the public buylist, which works while it is open"""
 
 
 class PublicBuylist(Base):
-    """A shop without a row has no public buylist (tenant)."""
+    """The settings of a shop's public buylist (tenant). A shop without a row has none."""
 
     __tablename__ = "public_buylist"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -90,7 +90,7 @@ async def change_settings(
 async def undo_settings(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Undo a change. Raises ChangedSince."""
+    """Undo a change of the settings. Raises ChangedSince."""
     row = await _locked(session, caller, now)
     if [row.is_open, row.terms] != undo["became"]:
         raise errors.ChangedSince("the public buylist was changed in the meantime")

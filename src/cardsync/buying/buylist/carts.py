@@ -1,7 +1,7 @@
-"""Parses a visitor's cart, which its page's address contains, and turns it into a draft offer.
+"""Parses a visitor's cart, which is part of the page's address, and turns it into a draft offer.
 
-An entry is `product-condition-printing-copies`; the printing is its index in the tables, or its
-text if they lack it. Nothing about a visitor is stored before the cart is sent.
+An entry of a cart is `product-condition-printing-copies`. The printing is its index in `PRINTINGS`,
+or its text if `PRINTINGS` lacks it. No data of a visitor are stored before the cart is sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.catalog.printings import LONGEST, PRINTINGS
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 
-# The activity feed uses this name for the sender of a cart, and its draft offer for its author.
+# The name of a cart's sender in the activity feed, and of the author of the draft offer.
 VISITOR: Final = "visitor"
 _ENTRY: Final = re.compile(rf"([0-9]{{1,18}})-([A-Z]{{2,3}})-(.{{1,{LONGEST}}})-([0-9]{{1,5}})")
 _WAITING: Final = """
@@ -46,8 +46,8 @@ class CartLine(NamedTuple):
 
 
 def read_cart(entries: Iterable[str]) -> list[CartLine]:
-    """Return the lines of a cart, grouped by card; unreadable parts are ignored, since anybody may
-    write an address.
+    """Return the lines of a cart, one per card. Invalid entries are skipped, because anybody can
+    edit the address.
     """
     copies: dict[tuple[int, str, str], int] = {}
     for entry in entries:
@@ -84,8 +84,8 @@ async def send_cart(
     now: datetime,
 ) -> int:
     """Make a draft offer of a cart, priced by the current rules, and return its ID. The shop is
-    locked after the cards are priced, so that a large cart delays nobody. Raises InvalidPayload,
-    ListFull.
+    locked after the cards are priced, so that a large cart does not hold the lock for long. Raises
+    InvalidPayload, ListFull.
     """
     if not cart:
         raise errors.InvalidPayload("cart: add at least one card")

@@ -21,7 +21,7 @@ class BuylistChanges(msgspec.Struct):
 
 @get("/buying/buylist", responses=problems(*READ_BY_OWNERS))
 async def read_buylist(caller: Caller, session: AsyncSession) -> BuylistSettings:
-    """Whether strangers see what the shop buys, and the terms that customers read."""
+    """The settings of the public buylist: whether it is open, and the terms that customers read."""
     return await buylist_settings.read_settings(session, caller)
 
 

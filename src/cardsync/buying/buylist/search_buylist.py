@@ -1,8 +1,9 @@
-"""Searches a shop's buylist: products of the catalog, with both prices in each condition.
+"""Searches a shop's buylist: products of the catalog, with prices in cash and in credit for each
+condition.
 
-The prices of a page's few rows are computed on request. Each price is for a single copy; the price
-of many copies is computed when the cart is priced. A product without a finish in the catalog has a
-row for each printing that is bought.
+Prices are computed for the rows of the requested page only. They are for a single copy; the prices
+of several copies are computed when the cart is priced. A product without a finish in the catalog
+has one row for each printing that the shop buys.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cardsync.platform.money import dollars_or_none
 from cardsync.stock.quick_add.schemas import Product
 from cardsync.stock.quick_add.type_ahead import products_like
 
-# A provisional product is made from one shop's row, which other shops must not see.
+# Provisional products are excluded, because they are made from one shop's rows, which are private.
 _DEAREST: Final = """
     WITH own AS MATERIALIZED (
         SELECT product_id, max(market) AS worth FROM card
@@ -43,7 +44,9 @@ _DEAREST: Final = """
 
 
 class Price(NamedTuple):
-    """The price of a copy in a condition. None if it is not bought in cash, or in credit."""
+    """The price of a copy in a condition. `cash` is None if the shop does not buy it in cash;
+    `credit` is None if the shop does not buy it in credit.
+    """
 
     condition: str
     cash: str | None
@@ -59,8 +62,8 @@ class BuylistRow(NamedTuple):
 async def search_buylist(
     session: AsyncSession, caller: Caller, typed: str, game: str | None, now: datetime
 ) -> list[BuylistRow]:
-    """Return the rows for the typed words; without words, the most expensive of the shop's own
-    cards that it buys.
+    """Return the rows of products that match the typed words. If no words are typed, return rows of
+    the shop's most expensive cards that it buys.
     """
     if typed.strip():
         found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)
@@ -92,7 +95,8 @@ async def _valued(
     for (product, printing), line in zip(offered, lines, strict=True):
         facts = known.of_cards.get(key_of(line), LineFacts(None))
         others = rows[product.product_id]
-        # A rule may buy cards without a price as bulk; a product shows that only once.
+        # Each product has a first row; further printings have rows only if their price is known.
+        # Otherwise a rule that buys cards without a price as bulk would add rows for all printings.
         if not others or _has_price(line, facts):
             prices = _prices(line, facts, known.rules)
             others.append(BuylistRow(product, printing, prices))
@@ -105,7 +109,9 @@ def _printings(product: Product) -> Sequence[str]:
 
 
 def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
-    """Return the printings that are bought, or the first one to show that none is."""
+    """Return the rows of the printings that the shop buys. If the shop buys none, return the first
+    row, so that the page shows that.
+    """
     return [row for row in rows if row.prices] or rows[:1]
 
 
@@ -115,7 +121,9 @@ def _has_price(line: WantedLine, facts: LineFacts) -> bool:
 
 
 def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> list[Price]:
-    """Value a copy in each condition separately, so that one does not use up the other's budget."""
+    """Return the price of a copy in each condition. Each condition is valued by itself, so that one
+    condition does not use up the budget of another.
+    """
     prices: list[Price] = []
     for grade in GRADES:
         [valued] = value_lines([(line._replace(condition=grade), facts)], rules, {})

@@ -1,5 +1,5 @@
-"""Admits visitors to a shop's public buylist by their address, and puts a caller without a member's
-rights into the request.
+"""Admits visitors to a shop's public buylist, limits their requests by their IP address, and adds a
+caller with a visitor's few rights to the request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ SHOP: Final = ScopeValue[Shop]("shop")
 
 
 async def open_shop(database: Database, seller_id: int) -> tuple[Caller, Shop]:
-    """Return the shop. Raises NotFound for a missing shop and a closed one alike."""
+    """Return the visitor's caller and the shop. Raises NotFound if the shop does not exist, has no
+    open buylist, or is suspended.
+    """
     row = await database.polled.first_row(seller_id, _OPEN) if seller_id <= LARGEST_ID else None
     if row is None:
         raise errors.NotFound("this shop has no public buylist")

@@ -1,5 +1,5 @@
-"""Accepts a collection's file: its bytes are stored, then a row and a job, before the answer. The
-same file twice is one collection.
+"""Accepts a collection's file: stores its bytes, then its row and a job that reads it, before the
+request is answered. A file that is sent twice is one collection.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def accept_collection(
     data: bytes,
     now: datetime,
 ) -> Collection:
-    """Store the file. Raises InvalidCsv, TooManyRows."""
+    """Store the file and return its collection. Raises InvalidCsv, TooManyRows."""
     plain = await asyncio.to_thread(_checked, data)
     sha256 = hashlib.sha256(plain).hexdigest()
     async with database.tenant(caller.seller_id) as session:
@@ -81,7 +81,9 @@ async def _made(
     key: str,
     now: datetime,
 ) -> Collection:
-    """Add the collection, unless another caller has added the same file in the meantime."""
+    """Add and return the collection, or return the collection that another caller added for the
+    same file in the meantime.
+    """
     made = await session.scalar(
         insert(Collection)
         .values(

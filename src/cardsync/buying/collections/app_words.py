@@ -1,6 +1,7 @@
-"""Parses the words in which apps write conditions, finishes, languages and games. Pure.
+"""Parses the words that apps use for conditions, finishes, languages and games. Pure.
 
-An unknown word raises UnknownWord: its row waits with the word, and nothing is guessed.
+An unknown word raises UnknownWord, so that its row waits for a choice: the meaning of a word is
+never guessed.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ Words = Mapping[str, Sequence[str]]
 
 
 class UnknownWord(Exception):
-    """The message is the reason for people."""
+    """A word that no table contains. The message is for members."""
 
 
 class Condition(NamedTuple):
-    """The code, and the other parts of a marketplace's whole label; empty where it has none."""
+    """The code of a condition, and the finish and language if the word is a marketplace's whole
+    label; otherwise these are empty.
+    """
 
     code: str
     finish: str = ""
@@ -32,7 +35,9 @@ class Condition(NamedTuple):
 
 
 def squeezed(text: str) -> str:
-    """Return a word's letters and digits of any script, its stars and its symbols."""
+    """Return the word in lower case, without accents, spaces and punctuation. Stars and symbols
+    stay.
+    """
     plain = unicodedata.normalize("NFKD", text).lower()
     return "".join(
         sign
@@ -45,9 +50,10 @@ def _table(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
     return {squeezed(word): ours for ours, written in words.items() for word in written}
 
 
-# The grades of each ladder, best first: a worse word never has a better code.
+# A ladder maps words to our grades, best first. Some words have different meanings in different
+# ladders: "lightly played" is LP in the United States and MP in Europe.
 LADDERS: Final[Mapping[Ladder, Words]] = {
-    # The words as shops in the United States use them.
+    # The words of shops in the United States.
     "american": {
         "NM": ("", "m", "mint", "nm", "near mint", "nm/m", "nm-mt", "nm-m"),
         "LP": (
@@ -83,14 +89,15 @@ LADDERS: Final[Mapping[Ladder, Words]] = {
     },
 }  # fmt: skip
 _LADDERS: Final = {name: _table(ladder) for name, ladder in LADDERS.items()}
-# Words that occur in only one ladder, and identify it if no format does.
+# Words that occur in only one ladder. They identify a column's ladder if the file's format is
+# unknown.
 _EUROPEAN: Final = frozenset(map(squeezed, ("mt", "ex", "exc", "excellent", "gd", "good", "po")))
 _AMERICAN: Final = frozenset(
     map(squeezed, ("mp", "moderately played", "moderate play", "medium played", "dmg", "damaged"))
 )
-# The finish of a card without the foil flag, for apps that have no other word for a finish. In
-# games without that flag, or where it means something else (reverse), it is the finish of a card
-# without plain copies.
+# The finish of a card that an app does not mark as foil, if the app has no other words for
+# finishes. In the games in `_FLAGGED` it is Normal. In other games it is unknown, because their
+# cards may have no Normal printing.
 NOT_FOIL: Final = "Nonfoil"
 _FLAGGED: Final = ("magic", "flesh_and_blood", "lorcana", "star_wars_unlimited")
 _NORMAL: Final = (
@@ -157,7 +164,7 @@ _LANGUAGES: Final = _table(
         "Russian": ("russian", "ru", "rus", "русский", "russisch", "russe", "ruso", "russo"),
     }
 )  # fmt: skip
-# "2xGood" repeats the copies.
+# The copies that some apps repeat before a condition or language, as in "2xGood".
 _COPIES: Final = re.compile(r"^[0-9]+x(?=[a-z])")
 _REGION: Final = re.compile(r"(?<=\w)\s*[-_(][^-_(]*$")
 _GAMES: Final = _table({line.name: (line.name, line.label) for line in LINES} | {"": ("",)})
@@ -182,14 +189,14 @@ _GAMES_TOO: Final = {
 
 
 def ladder_of(words: Iterable[str]) -> Ladder:
-    """Return the ladder to which a column's words belong."""
+    """Return the ladder to which the words of a file's condition column belong."""
     written = {squeezed(word) for word in words}
     return "european" if written & _EUROPEAN and not written & _AMERICAN else "american"
 
 
 def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition:
-    """Return the meaning of a word by the app's own words, by its ladder, or as a marketplace's
-    label. Return the game of a word. Raises UnknownWord.
+    """Return the condition of a word, by the app's own words, else by the ladder, else as a
+    marketplace's label. Raises UnknownWord.
     """
     plain = squeezed(word)
     code = own.get(plain) or _LADDERS[ladder].get(_COPIES.sub("", plain))
@@ -202,9 +209,9 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing that a word names; empty if it names none. A word that ends in "foil", or
-    begins with it and has more words, is a foil; a number or the game's own table may specify
-    which. Return the game of a word. Raises UnknownWord.
+    """Return the finish that a word names, or an empty text if it names none. Unknown words that
+    end in "foil" name their own finish, such as "Surge Foil"; unknown words that begin with "foil"
+    name a Foil. Raises UnknownWord.
     """
     plain = squeezed(word)
     found = own.get(plain)
@@ -219,8 +226,9 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
 
 
 def printings_of_word(finish: str, game: str) -> list[str]:
-    """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic, and a
-    foil of Lorcana is one of its own kinds. An empty finish is unknown.
+    """Return the printings that a finish can be in a game. In Magic, "Surge Foil" is Foil; in a
+    game without that printing, "Foil" can be each of the game's kinds of foil. An empty text means
+    that the printing is unknown.
     """
     if finish == NOT_FOIL:
         return ["Normal" if game in _FLAGGED else ""]
@@ -233,8 +241,8 @@ def printings_of_word(finish: str, game: str) -> list[str]:
 
 
 def language_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the language of a word, which a region may follow: "de-AT", "Spanish (Mexico)". Return
-    the game of a word. Raises UnknownWord.
+    """Return the language of a word. A region after it is ignored, as in "de-AT" or "Spanish
+    (Mexico)". Raises UnknownWord.
     """
     said = word
     while True:
@@ -257,5 +265,5 @@ def game_of(word: str) -> str:
 
 
 def own_words(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
-    """Return a format's own words in the form in which they are compared."""
+    """Return the meanings of a format's own words, by the form in which words are compared."""
     return _table(words)

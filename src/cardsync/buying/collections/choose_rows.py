@@ -1,5 +1,5 @@
-"""Answers the open questions of a collection: the products of rows, the rows to leave out, and the
-meanings of an unknown file's columns.
+"""Stores a member's choices for a collection: the products of rows, the rows to leave out, and the
+meanings of columns that no format declares.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from cardsync.platform.database.session import run
 from cardsync.platform.table_text import column_name
 from cardsync.platform.work.jobs import enqueue, mark_due
 
-# A choice corrects its row, and the rows with the same unknown word.
+# A chosen condition or finish corrects its row `r`, and similar rows `o` if `r` has a reason to
+# wait, such as an unknown word.
 _MEANT: Final = "(o.row = r.row OR r.reason <> '')"
-# A row that has a choice may get another one; rows like it change with it only while they wait.
-# Unknown words are replaced by the product's finish, and by the lowest condition.
+# A choice changes its row, even if the row already has a choice, and similar rows that still wait.
+# An unknown finish becomes the product's finish, an unknown condition becomes Damaged.
 _CHOOSE: Final = queries_of(__package__)["choose"].format(meant=_MEANT, alike=ALIKE)
 
 
@@ -42,8 +43,8 @@ async def choose_rows(
     choices: list[Choice],
     now: datetime,
 ) -> Chosen:
-    """Apply choices, each to its row and the rows like it; all choices or none. Raises NotFound,
-    InvalidPayload.
+    """Apply each choice to its row and to similar rows. If one choice is invalid, none is applied.
+    Raises NotFound, InvalidPayload.
     """
     await one_collection(session, caller, collection_id, lock=True)
     await _need_products(session, caller, choices)
@@ -105,8 +106,8 @@ async def name_columns(
     columns: Mapping[str, str],
     now: datetime,
 ) -> Collection:
-    """Set the meaning of each column, for this file and for later ones with the same header. Raises
-    NotFound, InvalidPayload.
+    """Set the meaning of each column, for this file and for later files with the same header.
+    Raises NotFound, InvalidPayload.
     """
     row = await one_collection(session, caller, collection_id, lock=True)
     if row.state != "needs_columns":

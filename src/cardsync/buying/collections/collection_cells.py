@@ -1,5 +1,5 @@
-"""Parses the cells of a collection's rows into one frame. A row with an unknown word, or an
-unreadable row, keeps its text and the reason, and waits; a proxy is left out. Pure.
+"""Parses the cells of a collection's rows into one frame. A row that is unreadable or has an
+unknown word waits for a choice, with its text and the reason; a proxy is left out. Pure.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _ROW_CHARACTERS: Final = 500
 
 
 class RejectedRow(msgspec.Struct):
-    """`column` is the file's own name of it; it is empty if the whole row is unreadable."""
+    """A row that can't be read as a card. `column` is the file's name of the unreadable column; it
+    is empty if the whole row is unreadable.
+    """
 
     line: int
     column: str
@@ -42,8 +44,9 @@ class RejectedRow(msgspec.Struct):
 
 
 class ReadRows(NamedTuple):
-    """`frame` has a row for each card, by SCHEMA and KEPT. `rejected` lists those that cannot be
-    read as a card: they wait with their text. `empty` counts lines without copies.
+    """The rows of a file. `frame` has a row for each card, with the columns of SCHEMA and KEPT.
+    Rows in `rejected` can't be read as a card, and wait with their text. `empty` is the number of
+    lines without copies.
     """
 
     frame: pl.DataFrame
@@ -51,8 +54,8 @@ class ReadRows(NamedTuple):
     empty: int
 
 
-# Columns by which a card is found. `row` is its line; if a line is two cards, the second has a
-# number after the last line.
+# The columns that identify a card. `row` is the number of its line. If a line has two cards, `row`
+# of the second card is a number after the last line.
 SCHEMA: Final[dict[str, Any]] = {
     "row": pl.Int64,
     "copies": pl.Int64,
@@ -71,14 +74,15 @@ SCHEMA: Final[dict[str, Any]] = {
     "cardtrader_id": pl.Int64,
     "mtgjson_id": pl.String,
 }
-# Further columns: the line, why the row waits or is left out, and its text if it is unreadable.
+# Further columns: the line, whether and why the row waits or is left out, and the row's text if the
+# row is unreadable.
 KEPT: Final[dict[str, Any]] = {
     "line": pl.Int64,
     "left_out": pl.Boolean,
     "reason": pl.String,
     "text": pl.String,
 }
-# The values of rows in a file without these columns.
+# The values of these columns for files that lack them.
 _ABSENT: Final[dict[str, object]] = {
     "copies": 1,
     "foil_copies": 0,
@@ -99,7 +103,7 @@ _NO: Final = frozenset({"", "false", "no", "0", "n", "none", "ungraded", "raw"})
 _LEFT_OUT: Final = {"proxy": "a proxy", "grade": "a graded card; buy rules don't price those"}
 _SEVERAL: Final = re.compile(r"\s*\d+x[^,]+,\s*\d+x", re.IGNORECASE)
 _PART: Final = re.compile(r"(\d+)x\s*([^,]+?)\s*(?:,|$)", re.IGNORECASE)
-# A proxy can be named in other columns: "Proxy", "Foil (Proxy)", "Black Lotus [Proxy]".
+# Other columns may mark a proxy, as in "Proxy", "Foil (Proxy)" or "Black Lotus [Proxy]".
 _PROXY: Final = re.compile(r"\b(?:prox(?:y|ies|ied)|counterfeit|fake)\b", re.IGNORECASE).search
 _NAMED_PROXY: Final = re.compile(
     r"[(\[][^)\]]*\bprox(?:y|ied)\b[^)\]]*[)\]]|\s[-–]\s+proxy$", re.IGNORECASE
@@ -109,7 +113,7 @@ _SAYS_PROXY: Final[Mapping[str, Callable[[str], object]]] = {
     "finish": _PROXY,
     "name": _NAMED_PROXY,
 }
-# "OGN-154-Foil": the set's code, the number, and values of other columns.
+# A number that contains the set's code and further values, such as "OGN-154-Foil".
 _WITH_CODE: Final = r"^([A-Za-z0-9]+)-([0-9]+[A-Za-z*]?)(?:-.*)?$"
 
 
@@ -127,7 +131,7 @@ _SAYING: Final = (
 
 
 class _Unreadable(Exception):
-    """The reason why a cell without which there is no card is unreadable."""
+    """A cell that a card needs and that is unreadable. The message is the reason."""
 
 
 def _copies(cell: str, decimal: str) -> int:
@@ -148,7 +152,7 @@ def _text(cell: str) -> str:
 
 
 def _id(cell: str) -> int | None:
-    """Return an ID that helps to find a card; an unreadable one is ignored, and the other columns
+    """Return an ID that helps to find a card, or None if the cell is unreadable: then other columns
     identify the card.
     """
     try:
@@ -171,7 +175,9 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 class _Problems(NamedTuple):
-    """The problems of rows by their index: the first unknown word, and why a row is not a card."""
+    """The problems of rows, by the row's index: its first unknown word, and why it is not a
+    card.
+    """
 
     words: dict[int, str]
     broken: dict[int, tuple[str, str]]
@@ -180,7 +186,9 @@ class _Problems(NamedTuple):
 def read_rows(
     rows: Sequence[Row], found: Recognized, header: Sequence[str], decimal: str = "."
 ) -> ReadRows:
-    """Parse the rows of a file with recognized columns. `decimal` is its decimal sign."""
+    """Parse the rows of a file with recognized columns. `decimal` is the file's decimal
+    separator.
+    """
     app = BY_KEY.get(found.key)
     rows = _apart(rows, found.columns)
     problems = _Problems({}, {at: ("", row.fault) for at, row in enumerate(rows) if row.fault})
@@ -210,8 +218,9 @@ def read_rows(
 
 
 def _apart(rows: Sequence[Row], columns: Mapped) -> Sequence[Row]:
-    """Return a row for each condition, or each language, if a cell has those of several copies:
-    "1xGood,2xPlayed". A row is not split if it is unknown which copies have which condition.
+    """Split rows with several conditions or languages in one cell, such as "1xGood,2xPlayed", into
+    one row for each. A row is not split if the copies in the cell do not add up to the row's
+    copies.
     """
     counts = [at for field in ("copies", "foil_copies") for at in columns.get(field, ())]
     several = [columns[field][-1] for field in ("condition", "language") if field in columns]
@@ -243,7 +252,7 @@ def _columns(
     problems: _Problems,
     decimal: str,
 ) -> dict[str, list[Any]]:
-    """Return the values of each row by our fields; an unknown word is kept unchanged."""
+    """Return the values of the rows by field name. Unknown words stay unchanged."""
     columns: dict[str, list[Any]] = {}
     proxies: set[int] = set()
     blank = [""] * (max(map(max, found.columns.values())) + 1)
@@ -286,7 +295,9 @@ def _labels(said: Condition | str) -> Condition:
 
 
 def _written(table: Sequence[Sequence[str]], places: Sequence[int]) -> list[str]:
-    """Return the cells of a column; of several columns, the first non-empty cell."""
+    """Return the cells of a field. If several columns have the field, each row's first cell that is
+    not empty is used.
+    """
     found = [cells[places[-1]] for cells in table]
     for at in reversed(places[:-1]):
         found = [
@@ -304,8 +315,9 @@ def _counted(
     decimal: str,
     alone: bool,
 ) -> list[int]:
-    """Return the copies of each row; an unreadable number counts as one until it is settled. A
-    blank means no copies, unless no other column has copies.
+    """Return the copies of each row. An unreadable number counts as one copy until a member
+    corrects it. A blank cell means no copies; it is unreadable if `alone`, that is, if no other
+    column has copies.
     """
     counts = [0] * len(table)
     for place in places:
@@ -323,8 +335,8 @@ def _counted(
 
 
 def _own_finishes(app: Format | None, name: str) -> dict[str, str]:
-    """Return an app's own words for finishes. In a foil column that no app declares, a blank means
-    that the card is not a foil.
+    """Return the app's own words for finishes. If the file's format is unknown, a blank cell in a
+    column named foil means that the card is not a foil.
     """
     if app:
         return own_words(app.finishes)
@@ -349,8 +361,8 @@ def _reader(
 def _distinct(
     cells: Sequence[str], read: Callable[[str], object]
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Parse each distinct cell once: a file has few conditions and sets. Return the values, the
-    reasons for unknown words, and the reasons for unreadable cells.
+    """Parse each distinct cell once, because a file has few different conditions and sets. Return
+    the values, the reasons for unknown words, and the reasons for unreadable cells, each by cell.
     """
     values: dict[str, object] = {}
     unknown: dict[str, str] = {}
@@ -372,7 +384,7 @@ def _mark_rows_without_a_card(
     header: Sequence[str],
     problems: _Problems,
 ) -> None:
-    """Mark rows without a card: a row needs a name, an ID, or a set's code with a number."""
+    """Mark rows that identify no card: a row needs a name, an ID, or a set's code and a number."""
     nothing = [""] * len(rows)
     said = zip(*(columns.get(field, nothing) for field in _SAYING), strict=True)
     place = found.columns.get("name")
@@ -387,7 +399,9 @@ def _said(row: Row) -> str:
 
 
 def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
-    """Add the missing columns to each row, and the values that depend on several of them."""
+    """Add the columns that the file lacks, and correct the values that depend on several
+    columns.
+    """
     counted_apart = "foil_copies" in frame.columns
     absent = _ABSENT | {"finish": _own_finishes(app, "").get("", "")}
     frame = frame.with_columns(
@@ -396,7 +410,8 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
         if field not in frame.columns
     ).with_columns(pl.col(pl.String).fill_null(""))
     if counted_apart:
-        # In a file that also counts foils, the other copies are not foils.
+        # If the file counts foils in a column of their own, the copies in the other column are not
+        # foils.
         frame = frame.with_columns(pl.col("finish").replace("", "Normal"))
     plain = pl.col("finish").is_in(("", "Normal", NOT_FOIL))
     by_label = plain & (pl.col("of_finish") != "")
@@ -408,7 +423,7 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
         language=pl.coalesce(
             pl.when(pl.col(name) != "").then(name) for name in ("language", "of_language")
         ).fill_null("English"),
-        # A spreadsheet writes "222.0".
+        # Spreadsheets turn the number "222" into "222.0".
         number=pl.when(numbered)
         .then(varied)
         .otherwise(pl.col("number").str.replace(r"^([0-9]+)\.0+$", "${1}")),
@@ -431,8 +446,8 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
 
 
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each card: a line with regular and foil copies is two, and so is one with
-    copies of two conditions.
+    """Return a row for each card. A line with regular and foil copies, or with copies in two
+    conditions, has two cards.
     """
     behind = pl.int_range(pl.len(), dtype=pl.Int64) + (frame["line"].max() or 0) + 1
     first = pl.col("line").is_first_distinct()

@@ -1,5 +1,5 @@
-"""Converts a collection's bytes into a header and rows of cells, or into lines like `4 Name (SET)
-123 *F*`. Pure.
+"""Converts a collection's bytes into a header and rows of cells. Reads tables and plain lists,
+whose lines are like `4 Name (SET) 123 *F*`. Pure.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from cardsync.platform.table_text import (
 )
 
 TEXT_HEADER: Final = FIELDS
-# This many lines are enough to distinguish a list from a table without a known column.
+# The number of lines by which a list is distinguished from a table without a known column.
 _TOLD_BY: Final = 10
 
 
 class CollectionText(NamedTuple):
-    """`header` is empty for plain text, whose rows have the cells of TEXT_HEADER."""
+    """The header and the rows of a file. For a plain list, `header` is empty, and rows have the
+    cells of TEXT_HEADER.
+    """
 
     header: list[str]
     rows: list[Row]
@@ -41,7 +43,7 @@ class CollectionText(NamedTuple):
 
 
 def read_text(data: bytes) -> CollectionText:
-    """Parse the bytes. Raises InvalidCsv if the file has no row, or is of another kind."""
+    """Parse the bytes. Raises InvalidCsv if the file has no rows or is no text."""
     try:
         lines, encoding = lines_of(data)
     except NotATable as e:
@@ -75,7 +77,7 @@ def _table(lines: Sequence[str], form: Form) -> CollectionText:
             else f"line {number} cannot be read: a quote is misplaced or never closed"
         )
     rows = without_headers(read_rows(lines, form, len(header), 1), header)
-    # An unreadable row keeps its text.
+    # An unreadable row has its whole text as its only cell.
     kept = [
         Row(row.line, [lines[row.line - 1].replace("\0", "")], row.fault) if row.fault else row
         for row in rows
@@ -84,7 +86,9 @@ def _table(lines: Sequence[str], form: Form) -> CollectionText:
 
 
 def _is_list(given: Iterable[str], delimiter: str) -> bool:
-    """Return whether the lines are a list of cards, whose names contain commas, and not a table."""
+    """Return whether the lines are a plain list of cards, whose names may contain commas, and not a
+    table.
+    """
     lines = list(islice(filter(None, map(str.strip, given)), _TOLD_BY))
     if begins_with_copies(lines[0]) or delimiter not in re.sub(r'"[^"]*"', "", lines[0]):
         return True
@@ -95,7 +99,7 @@ def _is_list(given: Iterable[str], delimiter: str) -> bool:
     if any(map(begins_with_copies, lines)):
         return True
     bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
-    # In a name a space follows the comma.
+    # In a table, each line has the same number of delimiters. In names, a space follows each comma.
     counts = {line.count(delimiter) for line in bare}
     return len(counts) > 1 or all(line.count(f"{delimiter} ") in counts for line in bare)
 

@@ -1,5 +1,5 @@
-"""The command `cardsync buy`: it uploads a customer's collection to a server, and prints the
-matches and the sums that the buy rules pay.
+"""The command `cardsync buy`: uploads a customer's collection to a server, and prints the matched
+cards and the sums that the buy rules pay for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PATIENCE: Final = 300.0
 @prints
 @of_a_file
 def buy(file: Path, server: str) -> Result:
-    """Bring a customer's collection to a server, and see what the buy rules pay for it.
+    """Upload a customer's collection to a server, and show what the buy rules pay for it.
 
     Example: cardsync buy collection.csv
     """
@@ -45,7 +45,7 @@ def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, object], dict[st
 
 
 def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
-    """Return the lines that describe a collection's progress and result."""
+    """Return the printed lines: the progress and the result of a collection."""
     told = ", ".join(filter(None, (found["format_label"] or found["state"], found["read_as"])))
     lines = [f"collection {found['id']}: {told}"]
     if found["state"] == "needs_columns":

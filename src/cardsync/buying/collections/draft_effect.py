@@ -1,5 +1,5 @@
-"""Shows the effect of a draft of a buy rule on a collection, by default the newest. Nothing is
-written.
+"""Computes the effect of a draft of a buy rule on a collection, by default the newest collection.
+Nothing is stored.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cardsync.platform.money import dollars
 
 
 class DraftEffectAsked(BuyRuleFields):
-    """The fields of a draft. `rule_id` is set if the draft replaces a rule; without `collection_id`
-    the newest collection is used.
+    """The fields of a draft. With `rule_id`, the draft replaces that rule. Without `collection_id`,
+    the newest collection is valued.
     """
 
     rule_id: int | None = None
@@ -41,8 +41,8 @@ async def preview_draft(
     body: Mapping[str, object],
     now: datetime,
 ) -> EffectShown:
-    """Return a draft's effect. `body` has a rule's fields, `collection_id`, and `rule_id` to
-    replace a rule. Raises NotFound, InvalidRule, InvalidQuery, InvalidPayload.
+    """Return a draft's effect. `body` has the fields of `DraftEffectAsked`. Raises NotFound,
+    InvalidRule, InvalidQuery, InvalidPayload.
     """
     caller.must_be_owner()
     fields = dict(body)
@@ -85,7 +85,7 @@ def _draft(
     fields: Mapping[str, object],
     rule_id: int | None,
 ) -> BuyRule:
-    """Return the rule as if it were published, with a priority before the preset's."""
+    """Return the draft as a published rule. A new rule gets a priority before the preset's rule."""
     base = BuyRule(
         id=0,
         name="Draft",
@@ -108,7 +108,9 @@ async def _collection(
     caller: Caller,
     collection_id: int | None,
 ) -> Collection | None:
-    """Return the collection. Raises NotFound."""
+    """Return the collection or, if `collection_id` is None, the newest one; None if the shop has
+    none. Raises NotFound.
+    """
     if collection_id is not None:
         return await one_collection(
             session,

@@ -1,8 +1,9 @@
-"""The stream of a shop's collections, one per job, for `platform/work/runner.py`: the file is read,
-and its rows are matched and stored in slabs.
+"""The stream of a shop's collections for `platform/work/runner.py`. Each job handles one
+collection: it reads the file, and matches and stores its rows, with one transaction per group of
+rows (a slab).
 
-A writer locks the collection's own row in each transaction. A collection that a killed worker left
-continues after its last slab: stored rows do not change.
+Each transaction locks the collection's row. If a worker is killed, its successor continues after
+the last stored slab.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ log = structlog.get_logger(__name__)
 
 COLLECTIONS: Final = "collections"
 SAMPLES: Final = 5
-# The most rejected rows that a report lists; it counts all of them.
+# The maximum number of rejected rows that are stored with their reasons. All of them are counted.
 _LISTED: Final = 1_000
 _STORED: Final = (
     "row",
@@ -81,8 +82,8 @@ _STORE: Final = f"""
 """
 
 
-# A catalog may have been loaded after the first rows were matched, and its own mark handled before
-# the last rows were stored.
+# If a catalog was loaded while rows were matched, the waiting rows have to be matched again. The
+# load's own mark may have been handled before the last rows were stored.
 _LOADED_MEANWHILE: Final = """
     SELECT EXISTS (SELECT FROM catalog_import WHERE finished_at > :since)
 """
@@ -103,8 +104,8 @@ async def drain_collections(context: procrastinate.JobContext, seller_id: int) -
 
 
 class _ByItsRow:
-    """How `platform/work/runner.py` holds a collection: by its row, which each transaction locks
-    again.
+    """Holds a collection for `platform/work/runner.py` by locking its row, again in each
+    transaction.
     """
 
     async def take(
@@ -117,15 +118,15 @@ class _ByItsRow:
         )
 
     async def release(self, session: AsyncSession, hold: Piece) -> None:
-        """Do nothing: the row's lock ended with its transaction."""
+        """Do nothing, because the lock of the row has ended with its transaction."""
 
     def kept(self, database: Database, hold: Piece) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
 
 async def _mine(session: AsyncSession, piece: Piece, *, wait: bool = True) -> Collection | None:
-    """Return the collection with its row locked. None if it is no longer open, or if another
-    transaction holds it and `wait` is false.
+    """Lock and return the collection's row. Return None if the collection is finished, or if
+    another transaction has locked the row and `wait` is false.
     """
     statement = (
         select(Collection)
@@ -151,14 +152,16 @@ async def _oldest(session: AsyncSession, seller_id: int) -> Collection | None:
 
 
 class _Known(NamedTuple):
-    """The file's text, and its recognized columns. They are None if its owner has to name them."""
+    """A file's text and its recognized columns; None if the owner has to name the columns."""
 
     text: CollectionText
     found: Recognized | None
 
 
 async def _read(work: Work, hold: Piece, collection: Collection) -> None:
-    """Read the file and store its rows, or wait for its owner to name the columns."""
+    """Read the file and store its rows, or mark the collection as waiting until the owner names its
+    columns.
+    """
     data = await work.store.read(collection.storage_key)
     known = await _recognized(
         work,
@@ -212,8 +215,8 @@ async def _rows_of(text_: CollectionText, found: Recognized) -> ReadRows:
 
 
 async def read_again(work: Work, collection: Collection) -> pl.DataFrame:
-    """Return the rows of a collection's file as they are read now; no rows if its columns are no
-    longer recognized. Raises ObjectMissing.
+    """Read a collection's file again and return its rows. Return no rows if this version of the
+    program does not recognize the file's columns. Raises ObjectMissing.
     """
     data = await work.store.read(collection.storage_key)
     known = await _recognized(work, collection, data)
@@ -275,7 +278,7 @@ async def _ask_for_columns(work: Work, collection: Collection, read: CollectionT
 async def _begin(
     work: Work, collection: Collection, known: _Known, key: str, read: ReadRows
 ) -> int:
-    """Store the file's format and counts, and return how many of its rows are stored already."""
+    """Store the file's format and counts. Return how many rows an earlier worker has stored."""
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.format, mine.rows, mine.empty = key, read.frame.height, read.empty
@@ -315,7 +318,7 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """Mark the collection as failed; the stream continues with the next one."""
+    """Mark the collection as failed, so that the stream continues with the next collection."""
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.state, mine.finished_at = "failed", clock.now()

@@ -1,8 +1,9 @@
-"""Declares the formats of collections, and recognizes a header's format, whatever the order of its
+"""Declares the formats of collections, and recognizes the format of a header in any order of
 columns. Pure.
 
-A format is a file in `formats/`: the columns that identify it, the meanings of its columns, its
-ladder of conditions, and its own words. The file's name is the format's key.
+A format is declared by a file in `formats/`: the columns that identify it, the meanings of its
+columns, its ladder of conditions (`app_words.LADDERS`), and its own words. The file's name is the
+format's key.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Field = Literal[
     "mtgjson_id",
 ]
 FIELDS: Final[tuple[Field, ...]] = get_args(Field)
-# Any of these identifies the card of a row.
+# Each of these fields identifies the card of a row.
 _SAYS_CARD: Final = {
     "name",
     "sku",
@@ -57,15 +58,14 @@ Mapped = Mapping[str, Sequence[int]]
 
 
 class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`signs` has the columns that identify a header: it must have all of one of these lists.
-    `columns` has the file's names for our columns. Of several, copies are added up; otherwise the
-    first with a text counts.
+    """The format of an app's files. A header has this format if it has all columns of one of the
+    lists in `signs`. `columns` maps our fields to the names of the file's columns. If a field has
+    several columns, copies are added up; of other fields, the first cell with a text is used.
 
-    `seen` names the public projects in which the header was seen. `game` is the game of its cards,
-    if they are all of one. `conditions`, `finishes` and `languages` are the app's own words, by
-    ours. A blank finish is unknown unless blank is among them; a file without the column counts as
-    blank. With `number_holds_code` the number begins with the set's code. `note` is an addition for
-    the docs.
+    `seen` names the public projects in which the header was found. `game` is empty unless all cards
+    are of one game. `conditions`, `finishes` and `languages` map our words to the app's own words.
+    A blank or missing finish is unknown, unless `finishes` contains a blank word. With
+    `number_holds_code`, numbers begin with the set's code. `note` is a sentence for the docs.
     """
 
     label: str
@@ -96,7 +96,7 @@ def _declared() -> dict[str, Format]:
 
 
 BY_KEY: Final = _declared()
-# The key of the formats that no header identifies.
+# The keys of files without a declared format: plain lists, and files whose columns a member named.
 PLAIN_TEXT: Final = "text"
 MAPPED: Final = "mapped"
 LABELS: Final = {key: one.label for key, one in BY_KEY.items()} | {
@@ -104,7 +104,7 @@ LABELS: Final = {key: one.label for key, one in BY_KEY.items()} | {
     MAPPED: "Your own columns",
 }
 
-# Column names as apps and people write them, for headers that match no format.
+# The usual column names of each field, best first, for headers that match no format.
 _NAMES: Final[Mapping[Field, str]] = {
     "scryfall_id": "scryfall id|scryfallid|scryfall",
     "cardmarket_id": "cardmarket id|cardmarketid|idproduct|mkm id|cardmarket product id",
@@ -144,14 +144,17 @@ _NAMES: Final[Mapping[Field, str]] = {
 }
 _CSV: Final = CsvColumns(_NAMES)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-# A set's code has no space; a set's name of one word is not written in capitals or with digits.
+# The form of a set's code: capitals, or a short word, or a word with digits, but no spaces. A set's
+# name of one word, such as Legends, does not have this form.
 _CODE: Final = re.compile(
     r"[A-Z0-9]{2,8}([_-][A-Z0-9]{1,10})?|[a-z0-9]{2,4}|(?=[a-z.]*[0-9])[a-z][a-z0-9.]{1,7}"
 )
 
 
 class Recognized(NamedTuple):
-    """A format, the places of its columns, and the game of its cards."""
+    """A header's format: its key, the positions of each field's columns, and the game of the
+    cards.
+    """
 
     key: str
     columns: Mapped
@@ -159,7 +162,9 @@ class Recognized(NamedTuple):
 
 
 def recognize(header: Sequence[str]) -> Recognized | None:
-    """Return the format whose signs the header has; of several, the one with the most columns."""
+    """Return the format of the header. If several formats fit, return the one with the most
+    columns.
+    """
     places = _places(header)
     fitting = [
         (len(signs), len(_found(one, places)), key)
@@ -184,7 +189,9 @@ def says_card(columns: Iterable[str]) -> bool:
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
-    """Return where each column is; of two with one name, the first."""
+    """Return the position of each column by its name. If two columns have the same name, the first
+    counts.
+    """
     places: dict[str, int] = {}
     for at, name in enumerate(header):
         places.setdefault(column_name(name), at)
@@ -200,17 +207,17 @@ def _found(one: Format, places: Mapping[str, int]) -> dict[str, list[int]]:
 
 
 def _named(places: Mapping[str, int], field: Field) -> list[int]:
-    """Return where the columns with people's names are, the best name first."""
+    """Return the positions of the columns with a usual name of the field, the best name first."""
     return [places[name] for name in _NAMES[field].split("|") if name in places]
 
 
 def is_column(name: str) -> bool:
-    """Return whether an app or a person uses this name for a column."""
+    """Return whether this is a usual name of a column."""
     return _CSV.field_of(name) is not None
 
 
 def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Propose the meaning of each column, by its name and by some rows."""
+    """Propose a field for each column, by the column's name and by the cells of some rows."""
     columns = [list(cells) for cells in zip(*samples, strict=False)]
     found: dict[str, int] = {}
     for at, field in _CSV.by_name(header):
@@ -234,7 +241,9 @@ def _are_codes(cells: Sequence[str]) -> bool:
 
 
 def _by_sample(cells: Sequence[str]) -> Field | None:
-    """Return the field of a column without a known name, judged by its cells."""
+    """Return the field of a column with an unknown name, by its cells; None if they fit no
+    field.
+    """
     given = _given(cells)
     if not given:
         return None
@@ -248,8 +257,8 @@ def _by_sample(cells: Sequence[str]) -> Field | None:
 
 
 def header_key(header: Sequence[str]) -> str:
-    """Return the key under which a shop's mapping is stored; it does not depend on the order of the
-    columns.
+    """Return the key by which a shop's meanings of the header's columns are stored. The order of
+    the columns does not matter.
     """
     names = "\x1f".join(sorted(column_name(name) for name in header))
     return hashlib.sha256(names.encode()).hexdigest()
@@ -276,7 +285,9 @@ _READ: Final[Mapping[Field, str]] = {
 
 
 def docs_table() -> str:
-    """Return the table of the docs with the fields that are read from each format."""
+    """Return the table of formats for docs/buying.md, with the fields that are read from each
+    format.
+    """
     rows = ["| format | what is read | header seen in |", "|---|---|---|"]
     for one in sorted(BY_KEY.values(), key=lambda one: one.label.casefold()):
         read = ", ".join(said for field, said in _READ.items() if field in one.columns)

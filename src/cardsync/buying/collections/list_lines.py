@@ -1,9 +1,9 @@
-"""Parses a line of a card list as apps and people write it. Pure.
+"""Parses a line of a plain card list. Pure.
 
-`4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
-`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. Missing
-copies count as one. A set's full name stays part of the card's name, where the catalog recognizes
-it.
+Examples of lines are `4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`,
+`Name <123> [SET] (F)`, `1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set
+Name) #123` and `Name`. A line without copies is one copy. A set's full name stays in the card's
+name; the matching with the catalog separates the two.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ FIELDS: Final = (
 
 
 class ListLine(NamedTuple):
-    """The cells of a line, as its author wrote them. `set_name` is in brackets: "[Ramp]" is a
-    category, "[Magic 2011]" a set, and the catalog decides which.
+    """The cells of a line, in its author's spelling. `set_name` keeps its brackets, because it may
+    be a set, such as "[Magic 2011]", or a category, such as "[Ramp]"; the catalog decides.
     """
 
     copies: str = "1"
@@ -65,7 +65,7 @@ _NUMBER: Final = (
     r"(?:[A-Z]{1,5}\d?-)?[A-Za-z]{0,4}\d{1,5}[A-Za-z★☆*†‡φ]{0,3}(?:/[A-Za-z]{0,3}\d{1,4})?"
 )
 _BEFORE: Final = re.compile(rf"\[({_SET})(?:[#:]({_NUMBER}))?\]\s+")
-# Marks that may follow a name, parsed from the right.
+# The marks that may follow a name. They are parsed from the end of the line.
 _TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?\s?[A-Za-z][^#]*$|\s+//\s*#.*$")
 _CATEGORY: Final = re.compile(r"\s+\[(?P<category>[^\]]*)\]$|\s+`[^`]*`$")
 _FINISH: Final = re.compile(
@@ -74,7 +74,8 @@ _FINISH: Final = re.compile(
     r"foil|etched)|(?<=[\]>]\s)\((?P<behind>FE)\))$",
     re.IGNORECASE,
 )  # fmt: skip
-# Other starred marks mean that a card is altered, or the commander.
+# Finishes that are marked by stars, such as *F*. Other marks in stars, such as altered or
+# commander, are ignored.
 _STARRED: Final = {"f": "foil", "e": "etched", "fe": "etched"}
 _CONDITION: Final = re.compile(
     r"\s+(?:[(\[](?P<marked>NM|LP|MP|HP|DMG|EX|SP|NM/M|Near Mint|Lightly Played|Moderately Played|"
@@ -91,14 +92,14 @@ _IN_SET: Final = re.compile(
     rf"|\s+[(\[](?P<with>{_SET})[\s:#]+(?P<its>{_NUMBER})[)\]]"
     rf"|\|(?P<piped>{_SET})(?:\|\[?\w+\]?)?)$"
 )
-# The form of Pokemon TCG Live: code and number have no brackets, and PH means a parallel holo. A
-# longer code contains a digit, as the codes of other sources do: SWSH7, SV8PT5, sv3.5.
+# The set's code and the number without brackets, as Pokemon TCG Live writes them; PH means parallel
+# holo. Codes of more than four letters must contain a digit, such as SWSH7, SV8PT5 and sv3.5.
 _LONGER: Final = (
     r"(?:[A-Z]{2,5}\d{1,3}(?:PT\d|\.\d|[A-Z]{1,2})?|[a-z]{2,5}\d{1,3}(?:pt\d|\.\d|[a-z]{1,2})?)"
 )
 _BARE: Final = re.compile(rf"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{{2,4}}(?:-[A-Z]{{2,4}})?|{_LONGER})"
                           r"\s+(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?P<parallel>\s+PH)?$")  # fmt: skip
-# A number of One Piece, Yu-Gi-Oh, Digimon and others contains the set's code.
+# A number that contains the set's code, as in One Piece, Yu-Gi-Oh and Digimon.
 _CODED: Final = re.compile(r"\s+[(\[]?(?P<number>[A-Z]{1,5}\d{0,2}-[A-Z]{0,2}\d{2,3}[a-z]?)[)\]]?$")
 _PROXY: Final = re.compile(r"\bprox(?:y|ies|ied)\b", re.IGNORECASE)
 _ANGLED: Final = re.compile(r"\s+<(?P<number>[^<>]{1,30})>")
@@ -108,14 +109,14 @@ _PRICE: Final = re.compile(r"\s+[-–@]?\s*[$€£]\s?\d[\d.,]*$")
 
 
 def begins_with_copies(line: str) -> bool:
-    """Return whether a line begins like one of a list with copies."""
+    """Return whether a line begins with a number of copies."""
     rest = _BOARD.sub("", line.strip(), count=1)
     found = _COPIES.match(rest)
     return bool(found and re.match(r"[^\W\d]|[\[\"+]", rest[found.end() :]))
 
 
 def is_no_card(line: str) -> bool:
-    """Return whether a line is a heading within a list, or a comment."""
+    """Return whether a line is a heading or a comment."""
     if line.startswith(("//", "#", ";", "---", "===", "***")) or _NAMED.fullmatch(line):
         return True
     found = _HEADING.fullmatch(line)
@@ -123,7 +124,7 @@ def is_no_card(line: str) -> bool:
 
 
 def read_line(line: str) -> ListLine | None:
-    """Return the card of a line. None if it cannot be one."""
+    """Return the card of a line, or None if the line is no card."""
     rest = _BOARD.sub("", line.strip(), count=1)
     rest = _BULLET.sub("", rest, count=1)
     found = dict.fromkeys(FIELDS, "")
@@ -145,7 +146,7 @@ def read_line(line: str) -> ListLine | None:
 
 
 def _from_the_right(text: str, found: dict[str, str]) -> str:
-    """Parse the part after the name, and return the rest."""
+    """Parse the marks after the name into `found`, and return the text before them."""
     left = text
     while True:
         cut = _one_cut(left, found)
@@ -192,7 +193,7 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
     if not found["number"] and (hit := _BEHIND.search(text)):
         found["number"] = hit["number"]
         return text[: hit.start()]
-    # Without copies before the name, a number after it may be theirs.
+    # Without copies before the name, a number in parentheses after it may be the copies.
     if found["copies"] and not found["number"] and (hit := _MARKED.search(text)):
         found["number"] = hit["number"].removeprefix("#")
         return text[: hit.start()]
@@ -205,8 +206,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
 
 
 def _is_set(hit: re.Match[str], text: str) -> bool:
-    """Return whether a hit is a set and not a category: "[Ramp]", or brackets after a set. The
-    first word of a set's name is not a code: "(Magic 2011)".
+    """Return whether a hit is a set's code, and not a category, such as "[Ramp]" or brackets after
+    a set, nor a set's name, such as "(Magic 2011)".
     """
     parts = hit.groupdict("")
     code = parts["set"] or parts.get("with", "")

@@ -1,6 +1,5 @@
-"""Finds the product of rows whose name the catalog does not have, such as a back face, a reskin or
-a flavor name: the number identifies the card in a set. A row whose name is another card's gets no
-product.
+"""Finds the product of rows whose name the catalog lacks, such as the name of a back face or a
+flavor name, by set and number. A row with the name of another card gets no product.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from cardsync.catalog.judge_products import finish_not_said, language_fits, said
 from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
 
-# In these games no number of a set has cards of two names.
+# The games in which all cards with the same number in a set have the same name.
 _GAMES: Final = ("magic",)
 _FACES: Final = ("name_key", "back_key", "alias_key")
 _OWN: Final = ("finish_key", "language_key", "variant_key", "number_total")
@@ -39,7 +38,8 @@ _PRODUCTS: Final = " UNION ".join(
     _IN_SET.format(by_name=by_name, its_set=its_set, columns=_PRODUCT)
     for by_name, its_set in ((1, "p.set_key = a.set_key"), (0, "lower(p.set_code) = a.code"))
 )
-# The index of a name contains the words of its back faces, too.
+# The names among the rows' names that are names or back faces of any product. The words of a name
+# in `catalog_name` include the words of its back faces.
 _KNOWN: Final = """
     SELECT DISTINCT a.face FROM asked_face a
      WHERE EXISTS (SELECT FROM catalog_name n
@@ -54,8 +54,8 @@ _KNOWN: Final = """
 async def match_by_number(
     database: Database, keyed: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the columns of `match_collection` for the lines of rows without a match: the only
-    product with the number in the set.
+    """Match the lines of rows without a match to the only product with the line's number in its
+    set. Return the same columns as `match_collection`.
     """
     left = await asyncio.to_thread(_left, keyed, found)
     if left.is_empty():
@@ -68,7 +68,9 @@ async def match_by_number(
 
 
 def _left(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines with name, set and number, of rows that may belong to such a game."""
+    """Return the lines that have name, set and number, of rows without a match that may belong to
+    one of `_GAMES`.
+    """
     in_set = (pl.col("set_name") != "") | pl.col("code").is_not_null()
     asked = (pl.col("product_name") != "") & (pl.col("number_key") != "") & in_set
     rows = keyed.join(found, on="of_row", how="anti")
@@ -100,8 +102,8 @@ def _sole(
     left: pl.DataFrame, pairs: pl.DataFrame, known: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
     both = left.with_columns(pl.col("row").cast(pl.Int64)).join(pairs, on="row")
-    # A set's own name has precedence over its code. A row that fits products of two games
-    # identifies neither.
+    # Products found by the set's name have precedence over products found by the set's code. A row
+    # that fits products of two games gets no product.
     both = both.filter(pl.col("by_name") == pl.col("by_name").max().over("of_row"))
     alone = pl.col("game").n_unique().over("of_row") == 1
     both = both.filter(alone).filter(pl.col("game").is_in(_GAMES))
@@ -142,7 +144,9 @@ def _or_none(field: str) -> pl.Expr:
 
 
 def _is_no_others(face: str) -> pl.Expr:
-    """Return whether a face is unknown, or is the product's own."""
+    """Return the expression that a row's name is unknown, or is the name or back face of the
+    product.
+    """
     own = pl.any_horizontal(
         (pl.col(face) == pl.col(f"{name}_offered")).fill_null(False)
         for name in ("name_key", "back_key")

@@ -1,8 +1,8 @@
 """Finds the product of each row of a collection: by SKU, by the ID of the marketplace or of a
-catalog source, by set and number, and last by name. Nothing is guessed: a row that fits several
-products gets none.
+catalog source, by set and number, and last by name. A row that fits several products equally gets
+no product.
 
-The catalog's matcher judges sets, numbers and names; a customer's row never creates a provisional
+The catalog's matcher compares sets, numbers and names. A customer's row never creates a provisional
 product.
 """
 
@@ -43,7 +43,7 @@ _SKU_SCHEMA: Final[dict[str, Any]] = {
     "of_finish": pl.String,
     "of_language": pl.String,
 }
-# Columns that a line for the matcher copies from its row.
+# The columns of a row that its lines for the matcher have, too.
 _OF_LINE: Final = ("of_row", "game", "printing")
 
 
@@ -54,7 +54,7 @@ async def match_rows(
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the rows with `product_id`, `certainty` and `how`, and with the game of the matched
-    product. `games` are the account's, for rows without a game.
+    product. Rows without a game may be of any of `games`, the account's product lines.
     """
     read = rows.filter(~pl.col("left_out") & (pl.col("reason") == ""))
     keyed = await asyncio.to_thread(
@@ -82,10 +82,10 @@ async def match_rows(
     )
 
 
-# Apps' own set codes, with ours.
+# Our set codes by the codes that apps use.
 _OTHER_CODES: Final = {
     "list": "plst", "plist": "plst", "uplist": "ulst", "legi": "leg",
-    # Gatherer's codes, which Magic Online and Deckbox also use.
+    # The codes of Gatherer, Magic Online and Deckbox.
     "1e": "lea", "2e": "leb", "2u": "2ed", "3e": "3ed", "4e": "4ed", "5e": "5ed", "6e": "6ed",
     "7e": "7ed", "an": "arn", "aq": "atq", "le": "leg", "dk": "drk", "fe": "fem", "hm": "hml",
     "ia": "ice", "al": "all", "mi": "mir", "vi": "vis", "wl": "wth", "te": "tmp", "st": "sth",
@@ -95,23 +95,26 @@ _OTHER_CODES: Final = {
 }  # fmt: skip
 _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
 _ADDED: Final = re.compile(r"(?<=[a-z0-9]{2})(?:_|[ -](?=[a-z0-9]{3})).*")
-# "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card has that name.
+# "Fire/Ice", "Fire / Ice" and "Fire//Ice" may be spellings of "Fire // Ice".
 _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
-# Apps write these words after the name of a token, and catalogs do not.
+# The words that apps write after the name of a token, and that catalogs omit.
 _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 
-# "Lightning Bolt (Magic 2011)", "Lightning Bolt - Magic 2011": the part after the name may be the
-# set.
+# A part after the name that may be the set, as in "Lightning Bolt (Magic 2011)" and "Lightning Bolt
+# - Magic 2011".
 _SET_BEHIND: Final = r"^(.+?)\s+(?:[(\[]([^()\[\]]+)[)\]]|[-–]\s+([^-–]+))$"
 
 
-# Apps write "The List" after the name of such a reprint, and the reprinted set in the set's column.
+# The mark of a reprint in The List after a card's name. The app's set column then has the set that
+# is reprinted.
 _IN_THE_LIST: Final = r"\s*[(\[]The List[)\]]\s*$"
 
 
 def _of_the_list(lines: pl.DataFrame) -> pl.DataFrame:
-    """Set the set of reprints in The List, whose numbers begin with the reprinted set's code."""
+    """Set name, set and number of reprints in The List, whose numbers begin with the code of the
+    reprinted set.
+    """
     listed = pl.col("product_name").str.contains(_IN_THE_LIST) & (pl.col("game") == "magic")
     code, number = pl.col("set_code").str.strip_chars().str.to_uppercase(), pl.col("number")
     bare = number.str.contains(r"^[0-9]+[a-z★]?$") & ~code.is_in(("", "PLST", "LIST", "PLIST"))
@@ -130,8 +133,8 @@ def _of_the_list(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _codes(code: str, set_name: str) -> list[str | None]:
-    """Return the codes that a row's set may have: the app's, ours for it, the part before an app's
-    addition ("GK2_AZORIU", "gk2-azorius"), and a set's name that can be a code.
+    """Return the codes that a row's set may have: the app's code, our code for it, the part of it
+    before an app's addition ("GK2_AZORIU", "gk2-azorius"), and the set's name if it can be a code.
     """
     plain = code.strip().lower()
     named = set_name.strip().lower()
@@ -144,7 +147,9 @@ def _codes(code: str, set_name: str) -> list[str | None]:
 
 
 def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.DataFrame:
-    """Return a line for each of the texts that `read` makes from a line's own."""
+    """Return several lines for each line, one for each text that `read` returns for its columns
+    `of`, with that text in `column`.
+    """
     distinct = lines.select(of).unique()
     texts = [read(*one) for one in distinct.iter_rows()]
     table = distinct.with_columns(pl.Series(column, texts, dtype=pl.List(pl.String)))
@@ -152,9 +157,9 @@ def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.
 
 
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
-    """Return a line for each row and each game, printing, set and name that it may have, with the
-    matcher's keys. `row` is the number of the line, `of_row` the row's. `in_parts` is whether
-    catalogs may have the set's cards in other sets.
+    """Return a line for each combination of game, printing, set and name that a row may have, with
+    the matcher's keys. `row` is the number of the line, `of_row` the number of its row. `in_parts`
+    is true if catalogs may divide the set's cards among several sets.
     """
     several = rows.with_columns(
         pl.when(pl.col("game") == "")
@@ -175,7 +180,7 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     lines = pl.concat([lines, faced.filter(is_other), tokens])
     setless = (pl.col("set_name") == "") & (pl.col("set_code") == "")
     said = lines.filter(setless).filter(pl.col("product_name").str.contains(_SET_BEHIND))
-    # Brackets in a list are a set or a category.
+    # A text in brackets may be a set or a category, so each such line is also tried without a set.
     doubtful = pl.col("code").is_null() & pl.col("set_name").str.starts_with("[")
     bare = lines.filter(doubtful).with_columns(set_name=pl.lit(""))
     in_set = said.with_columns(
@@ -187,7 +192,7 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     keyed = row_keys(lines.with_columns(printing, rarity=pl.lit("")))
     keyed = keyed.with_columns(
         pl.col("printing").fill_null(""),
-        # "SV8a: Terastal Fest ex"
+        # The series in a set's name is its code, as in "SV8a: Terastal Fest ex".
         code=pl.when(pl.col("game").is_in(list(LANGUAGE_OF_GAME)))
         .then(pl.coalesce("code", "set_series"))
         .otherwise("code"),
@@ -202,9 +207,8 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
 
 
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
-    """Give each line the set of its code if the catalog lacks the set's name, the code belongs to
-    one set alone, and the name does not match several sets. `has_set` is whether the line names a
-    set.
+    """Give a line the set of its code if the catalog lacks its set's name and only one set has that
+    code. `has_set` is true if the line has a set's name or code.
     """
     coded = (
         catalog.drop_nulls("code")
@@ -233,7 +237,9 @@ def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
 
 
 def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
-    """Return the product of each line that has one, and the ties, the most certain first."""
+    """Return the matches of the lines by ID, by set and number, and by name. A tie of several
+    products is a match without a product.
+    """
     catalog, with_ids = offered
     keyed = _with_sets(keyed, catalog)
     has_set = pl.col("has_set")
@@ -265,7 +271,8 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
             _alone(nameless, catalog, ["game", "set_key", "number_key"]),
         ]
     )
-    # A name that contains its set's name is also read as such, if that is a set.
+    # Rows are matched by the name alone only if none of their lines was matched in a set: a line's
+    # set may be a part of the name.
     setless = keyed.filter(~has_set & named).join(in_sets, on="of_row", how="anti")
     return pl.concat([in_sets, _alone(setless, catalog, ["game", "name_key"])])
 
@@ -284,8 +291,8 @@ def _certainty() -> pl.Expr:
 
 
 def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
-    """Return the lines whose ID belongs to one product in the line's finish. Among several
-    candidates, those of the line's set count.
+    """Return the matches of lines whose ID belongs to exactly one product in the line's finish. If
+    products of the line's set have that ID, other products are ignored.
     """
     lines = keyed.select(*_OF_LINE, "finish_key", "set_key", key=pl.col(column).cast(pl.String))
     pairs = lines.join(with_ids.filter(kind=kind), on=["game", "key"], suffix="_offered")
@@ -308,8 +315,8 @@ def _finish_fits(offered: str) -> pl.Expr:
 
 
 def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
-    """Return the matches of lines by a part of their identity: a single product is a match, several
-    are a tie. Among several candidates, those with the line's own number and variant count.
+    """Return the matches of lines by the columns `on`. Several products are a tie. If products with
+    the line's number or variant are among the candidates, other products are ignored.
     """
     own = [f"{name}_key" for name in ("set", "number", "variant", "back", "finish", "language")]
     offered = [f"{name}_offered" for name in (*own, "number_total")]
@@ -365,8 +372,8 @@ async def _read_skus(
 
 
 def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.DataFrame:
-    """Give each row its most certain match: an ID before set and number, both before a name.
-    Matches of one kind with different products are a tie.
+    """Give each row its most certain match: by ID, else by set and number, else by name. Matches of
+    the same kind with different products are a tie.
     """
     first = found.with_columns(
         pl.col("how").replace_strict(_ORDER, return_dtype=pl.Int8).alias("order")
@@ -394,7 +401,7 @@ def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.D
         *(pl.coalesce(f"of_{name}", name).alias(name) for name in ("condition", "language")),
         finish=pl.coalesce("of_finish", "its_finish", "finish"),
         game=pl.coalesce("its_game", "game"),
-        # A SKU defines everything that the words left open.
+        # A SKU identifies condition, finish and language, so unknown words do not matter.
         reason=pl.when(exact & ~pl.col("left_out")).then(pl.lit("")).otherwise("reason"),
         text=pl.when(exact & ~pl.col("left_out")).then(pl.lit("")).otherwise("text"),
         product_id=pl.coalesce("of_sku", "product_id"),

@@ -1,5 +1,5 @@
-"""Tables of collections: `collection` (a customer's file), `collection_row` (its cards) and
-`collection_columns` (a shop's own meanings of an unknown header's columns).
+"""The tables of collections: `collection` (a customer's file), `collection_row` (its cards) and
+`collection_columns` (the meanings that a shop gave to the columns of an unknown header).
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ How = Literal[
 
 
 class Collection(Piece, Base):
-    """`sha256` is that of the file's bytes: the same file twice is one collection.
+    """A customer's file. `sha256` is the hash of its bytes, so that a file that is sent twice is
+    one collection.
 
-    `read` counts the rows that are matched and stored so far, of `rows`.
+    `read` of its `rows` are matched and stored so far.
     """
 
     __tablename__ = "collection"
@@ -48,17 +49,17 @@ class Collection(Piece, Base):
     sha256: Mapped[str]
     storage_key: Mapped[str]
     state: Mapped[CollectionState] = mapped_column(Text, server_default="queued")
-    # A key of collections/file_formats.py, once the file was read.
+    # The key of the file's format (collections/file_formats.py); empty until the file is read.
     format: Mapped[str] = mapped_column(server_default="")
     # The file's encoding and separators, if they are unusual.
     read_as: Mapped[str] = mapped_column(server_default="")
     header: Mapped[list[str]] = mapped_column(JSONB, server_default="[]")
     samples: Mapped[list[list[str]]] = mapped_column(JSONB, server_default="[]")
-    # The meaning of each column, if no format declares it.
+    # The column of each field, if no format declares the columns.
     columns: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True))
     rows: Mapped[int] = mapped_column(server_default="0")
     read: Mapped[int] = mapped_column(server_default="0")
-    # Rows without copies, which are not cards.
+    # The number of rows without copies, which are not stored.
     empty: Mapped[int] = mapped_column(server_default="0")
     rejected: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     rejected_count: Mapped[int] = mapped_column(server_default="0")
@@ -76,10 +77,11 @@ FINISH: Final = """
 
 
 class CollectionRow(Base):
-    """A card of the file. A line without `product_id` waits for a choice.
+    """A card of a collection. A row without `product_id` waits for a choice, unless it is left out.
 
-    `finish` is empty if the file has none: then the product's own counts (FINISH). `row` is its
-    line; if a line is two cards, the second has a number after the last line.
+    `finish` is empty if the file has no finish: then the product's own finish counts (FINISH).
+    `row` is the number of its line; if a line has two cards, `row` of the second card is a number
+    after the last line.
     """
 
     __tablename__ = "collection_row"
@@ -111,13 +113,14 @@ class CollectionRow(Base):
     game: Mapped[str]
     sku: Mapped[int | None] = mapped_column(BigInteger)
     product_id: Mapped[int | None] = mapped_column(BigInteger)
-    # certain, probable or possible; none if the catalog has no such card.
+    # `certainty` is certain, probable or possible; null if the catalog has no such card.
     certainty: Mapped[str | None]
     how: Mapped[How | None] = mapped_column(Text)
     left_out: Mapped[bool] = mapped_column(server_default=text("false"))
-    # Null: the line is `row`.
+    # The number of the file's line, if it is not `row`.
     line: Mapped[int | None] = mapped_column(BigInteger)
-    # Why the row waits or is left out, if the file is the cause; and its text if it was unreadable.
+    # `reason` is why the row waits or is left out, if the file is the cause. `text` is the row's
+    # text if the row is unreadable.
     reason: Mapped[str] = mapped_column(server_default="")
     text: Mapped[str] = mapped_column(server_default="")
     chosen_by: Mapped[str | None]
@@ -125,11 +128,13 @@ class CollectionRow(Base):
 
 
 class CollectionColumns(Base):
-    """`header` is the key of a header (collections/file_formats.py)."""
+    """The meanings that a shop gave to the columns of a header. `header` is the header's key
+    (collections/file_formats.py).
+    """
 
     __tablename__ = "collection_columns"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     header: Mapped[str] = mapped_column(primary_key=True)
-    # The file's own names, by ours.
+    # The names of the file's columns by our fields.
     columns: Mapped[dict[str, str]] = mapped_column(JSONB)
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)

@@ -1,5 +1,5 @@
-"""Reads the part of the catalog that may match the rows of a collection. It has the products of the
-file's sets with a row's name and number; for a row without a set, all products with its name.
+"""Reads the products of the catalog that may match the rows of a collection: the products of a
+row's set with the row's name and number, and, for a row without a set, all products with its name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _WITH_IDS: Final[dict[str, Any]] = {
     "kind": pl.String,
     "key": pl.String,
 }
-# A row's ID columns, by their names in `product_elsewhere`; `listing` is the marketplace's ID.
+# A row's columns with IDs, by the ID's kind in `product_elsewhere`; `listing` is the marketplace's
+# ID.
 ID_COLUMNS: Final = {"listing": "listing_id"} | {name.removesuffix("_id"): name for name in IDS}
 _SETS: Final = {name: _CATALOG[name] for name in ("game", "set_key", "set_code_key", "code")}
 
@@ -41,9 +42,9 @@ def _columns(schema: Iterable[str]) -> str:
     return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
 
 
-# The numbers of a name's lines are one text with spaces, which no number contains; without numbers
-# all products with the name count. Products without a number, or with a suffix to it, count as
-# well.
+# The products by name. `w.numbers` has the numbers of all lines with that name, each between
+# spaces; it is null if a line has no number, and then all products with the name are read. Products
+# without a number, and products whose number has a suffix, are read, too.
 _OF_NAMES: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key
@@ -52,7 +53,7 @@ _OF_NAMES: Final = f"""
             OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0
             OR strpos(w.numbers, ' ' || regexp_replace(p.number_key, '[^0-9]+$', '') || ' ') > 0)
 """
-# A line without a name, or with one in another language, is identified by the number in its set.
+# The products by set and number, for lines without a name or with a name in another language.
 _OF_NUMBERS: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'number' AND p.game = w.game AND lower(p.set_code) = w.key
@@ -84,9 +85,9 @@ _OF_IDS: Final = """
 
 
 class Offered(NamedTuple):
-    """`catalog` has the products with their keys. If it may lack a line's set, rows with only sets
-    follow, whose codes identify another set. `with_ids` has the products with a line's ID, whatever
-    their set.
+    """The products that may match. `catalog` has them with the matcher's keys. If `catalog` lacks
+    the set of a line, it also has rows that only have sets, so that set codes can be looked up.
+    `with_ids` has the products with a line's ID, in any set.
     """
 
     catalog: pl.DataFrame
@@ -119,8 +120,8 @@ def _ids(keyed: pl.DataFrame, column: str) -> pl.Series:
 
 
 def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Return the products of the lines' sets or of these sets' parts, and those with the name of a
-    line without a set.
+    """Return the products in a line's set or in a part of it, and the products with the name of a
+    line that has no set.
     """
     named = pl.col("set_name") != ""
     without = keyed.filter(~named & pl.col("code").is_null())
@@ -135,8 +136,8 @@ def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lacks_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> bool:
-    """Return whether a line's set is missing from this part of the catalog, or is given only by its
-    code.
+    """Return whether a line's set is missing in `catalog`, or a line has only the code of its
+    set.
     """
     named = pl.col("set_name") != ""
     strange = keyed.filter(named).join(catalog, on=["game", "set_key"], how="anti")
@@ -144,11 +145,13 @@ def _lacks_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> bool:
 
 
 def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return the keys of the products that may match the lines, by their kind."""
+    """Return the rows of the table `wanted_key`: the keys, with their kinds, of the products that
+    may match the lines.
+    """
     named = pl.col("set_name") != ""
     in_set = named | pl.col("code").is_not_null()
-    # A line without a number may match any product with its name in its set. In a set's parts,
-    # which other catalogs have, numbers are written differently.
+    # A line without a number may match any product with its name in its set. The number of a line
+    # whose set catalogs divide into parts is not used, because the parts number cards differently.
     number = pl.when((pl.col("number_key") != "") & ~pl.col("in_parts")).then("number_key")
     names = pl.concat(
         [

@@ -1,5 +1,5 @@
-"""Reads a shop's collections: the list, one with its counts, its rows, and the rows that wait for a
-choice with their candidates.
+"""Reads a shop's collections: the list of collections, one collection with its counts, its rows,
+and its waiting rows with their candidates.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cardsync.stock.quick_add.type_ahead import products_like
 
 PER_PAGE: Final = 50
 ROWS_PER_PAGE: Final = 100
-# A page has one key for each of them.
+# The maximum number of candidates, because the page has the keys 1 to 9 to choose one.
 CANDIDATES: Final = 9
 WAITING_AT_ONCE: Final = 10
 _COUNTS: Final = """
@@ -74,7 +74,8 @@ _ROWS: Final = f"""
      WHERE r.seller_id = :seller AND r.collection_id = :collection AND {{where}}
      ORDER BY coalesce(r.line, r.row), r.row LIMIT :most OFFSET :skipped
 """
-# Rows that one choice settles, because the file has the same values for their card.
+# The condition that a row `o` is similar to the row `r`: the file has the same values for both, so
+# a choice for `r` settles `o`, too.
 ALIKE: Final = """
     o.name = r.name AND o.set_name = r.set_name AND o.set_code = r.set_code
     AND o.number = r.number AND o.finish = r.finish AND o.language = r.language
@@ -89,7 +90,8 @@ _ALIKE_COUNT: Final = f"""
        AND r.row = ANY (CAST(:rows AS bigint[]))
      GROUP BY r.row
 """
-# A row with a finish limits the candidates: a Normal card is never offered a Foil.
+# The statement that reads a row's candidates. If the row has a finish, products in other finishes
+# are no candidates.
 _NEAR: Final = queries_of(__package__)["near"].format(candidates=CANDIDATES)
 
 
@@ -100,9 +102,7 @@ async def one_collection(
     *,
     lock: bool = False,
 ) -> Collection:
-    """Return a collection's rows. Return a collection with its counts. Return one collection.
-    Raises NotFound.
-    """
+    """Return the row of a collection. Raises NotFound."""
     mine = select(Collection).where(
         Collection.seller_id == caller.seller_id,
         Collection.id == collection_id,
@@ -146,9 +146,7 @@ async def read_collection(
     caller: Caller,
     collection_id: int,
 ) -> CollectionDetail:
-    """Return a collection's rows. Return a collection with its counts. Return one collection.
-    Raises NotFound.
-    """
+    """Return a collection with its counts. Raises NotFound."""
     row = await one_collection(session, caller, collection_id)
     counts = await counts_of(session, caller.seller_id, [row.id])
     values = {"seller": caller.seller_id, "collection": row.id}
@@ -164,9 +162,7 @@ async def rows_of(
     which: WhichRows,
     page: int,
 ) -> RowPage:
-    """Return a collection's rows. Return a collection with its counts. Return one collection.
-    Raises NotFound.
-    """
+    """Return a page of a collection's rows. Raises NotFound."""
     row = await one_collection(session, caller, collection_id)
     counts = (await counts_of(session, caller.seller_id, [row.id])).get(row.id, Counts())
     everything = counts.matched + counts.waiting + counts.left_out
@@ -207,9 +203,7 @@ async def waiting_rows(
     collection_id: int,
     most: int = WAITING_AT_ONCE,
 ) -> WaitingRows:
-    """Return the first waiting rows, each with the printings that may match. Return a collection's
-    rows. Return a collection with its counts. Return one collection. Raises NotFound.
-    """
+    """Return the first waiting rows, each with its candidates. Raises NotFound."""
     await one_collection(session, caller, collection_id)
     found = await _rows(session, caller, collection_id, "waiting", most, 0)
     values = {"seller": caller.seller_id, "collection": collection_id}
@@ -227,7 +221,9 @@ async def waiting_rows(
 
 
 async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[CandidateShown]:
-    """Return the printings with the row's name, or with similar names."""
+    """Return a row's candidates: products with its name or, if there are none, with similar
+    names.
+    """
     games = [row.game] if row.game else list(caller.account.product_lines)
     keys = await asyncio.to_thread(_keys, row, games)
     if keys is not None:
@@ -258,7 +254,7 @@ def _keys(row: Any, games: list[str]) -> dict[str, object] | None:
     keyed = keyed_lines(pl.DataFrame([values], schema=SCHEMA), games)
     if keyed.is_empty():
         return None
-    # The last line has the shortest name.
+    # The last line has the shortest form of the row's name.
     found = keyed.row(-1, named=True)
     return {
         "name": found["name_key"],

@@ -1,10 +1,9 @@
-"""Matches the waiting rows of a seller's collections again after a catalog was loaded: the file is
-read once more, and a waiting row gets its new match. It is a stream of `platform/work/runner.py`,
-which the load marks.
+"""Matches the waiting rows of a seller's collections again after a catalog was loaded. The file is
+read again, and waiting rows get their new matches. The module defines a stream of
+`platform/work/runner.py`, which the load of a catalog marks as due.
 
-A person's choices, and the rows that a person left out, stay unchanged. Each slab of rows is its
-own transaction and changes only rows that still wait, so a killed worker's successor continues
-there.
+Rows that a member chose or left out do not change. Each transaction stores one group of rows and
+changes only rows that still wait, so that the successor of a killed worker continues with the rest.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ _OPEN: Final = f"SELECT DISTINCT r.collection_id FROM collection_row r WHERE {_W
 _ROWS: Final = (
     f"SELECT r.row FROM collection_row r WHERE {_WAITS} AND r.collection_id = :collection"
 )
-# The row is also identified by its name: a newer version may read a file into other rows.
+# Rows are identified by number and name, because a newer version of the program may read the file
+# into rows with other numbers.
 _FOUND: Final = {
     "row": "bigint",
     "name": "text",
@@ -53,12 +53,12 @@ _FOUND: Final = {
     "finish": "text",
     "condition": "text",
     "language": "text",
-    # A SKU defines what the words of its row left open.
+    # A SKU identifies finish, condition and language, so a row with a SKU has no reason to wait.
     "reason": "text",
     "text": "text",
 }
-# Two workers that match the same rows lock them in the same order; the second finds none that
-# waits.
+# Two workers that match the same rows lock them in the same order, so that they do not deadlock.
+# The second worker then finds no waiting rows.
 _TAKE: Final = f"""
     WITH mine AS (
         SELECT r.row FROM collection_row r
@@ -95,7 +95,8 @@ async def _again(work: Work, collection: Collection) -> None:
     try:
         rows = await read_again(work, collection)
     except (ObjectMissing, InvalidCsv):
-        # The collection was deleted in the meantime, or this version no longer recognizes the file.
+        # The collection was deleted in the meantime, or this version of the program no longer
+        # recognizes the file.
         return
     async with work.database.tenant(collection.seller_id) as session:
         waiting = (await session.scalars(text(_ROWS), values)).all()

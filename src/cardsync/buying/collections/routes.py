@@ -1,4 +1,6 @@
-"""HTTP routes of collections: upload a file, read its matches, choose, and see its value."""
+"""HTTP routes of collections: upload a file, read its rows and matches, choose products, and value
+the collection.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ BRINGING = problems(
 
 @dataclass
 class _File(Operation):
-    """The body is the file itself, which the framework does not describe."""
+    """The operation of the upload, whose body is the file itself. The framework can't describe
+    that.
+    """
 
     def __post_init__(self) -> None:
         whole = Schema(type=OpenAPIType.STRING)
@@ -85,7 +89,7 @@ async def list_collections(
     session: AsyncSession,
     page: PageNumber = 1,
 ) -> CollectionList:
-    """The collections that customers brought, the newest first."""
+    """The shop's collections, newest first."""
     return await read_collections.list_collections(session, caller, page)
 
 
@@ -104,7 +108,7 @@ async def bring_collection(
     body: bytes,
     name: Annotated[str, QueryParameter(max_length=200)] = "",
 ) -> CollectionDetail:
-    """Bring a file of any known format. The same file twice is one collection."""
+    """Upload a file in any of the known formats. A file that is sent twice is one collection."""
     made = await accept_collection(database, caller, store, name, body, clock.now())
     async with database.tenant(caller.seller_id) as session:
         return await read_collections.read_collection(session, caller, made.id)
@@ -138,7 +142,7 @@ async def list_waiting_rows(
     session: AsyncSession,
     collection_id: int,
 ) -> WaitingRows:
-    """The first rows that wait for a choice, each with the printings that it could be."""
+    """The first rows that wait for a choice, each with its candidates: products that may match."""
     return await read_collections.waiting_rows(session, caller, collection_id)
 
 
@@ -154,7 +158,9 @@ async def choose_products(
     collection_id: int,
     data: Choices,
 ) -> Chosen:
-    """Choose the product of rows, or leave rows out; rows of the same text follow."""
+    """Choose the products of rows, or leave rows out. A choice also applies to rows with the same
+    text.
+    """
     return await choose_rows.choose_rows(session, caller, collection_id, data.choices, clock.now())
 
 
@@ -165,7 +171,9 @@ async def name_columns(
     collection_id: int,
     data: NamedColumns,
 ) -> CollectionDetail:
-    """Say which column is which; the shop's later files with this header are read the same way."""
+    """Set the meanings of the file's columns, for this file and later files with the same
+    header.
+    """
     now = clock.now()
     await choose_rows.name_columns(session, caller, collection_id, data.columns, now)
     await session.flush()
@@ -179,7 +187,7 @@ async def value_rows(
     collection_id: int,
     page: PageNumber = 1,
 ) -> ValuedCollection:
-    """Value the matched rows by the live buy rules, line by line with the reasons."""
+    """Value the matched rows by the live buy rules, with the reasons for each row."""
     return await value_collection.value_collection(
         session, caller, collection_id, clock.now(), page
     )
@@ -218,7 +226,7 @@ async def preview_buy_rule(
     session: AsyncSession,
     data: Annotated[dict[str, Any], Like(draft_effect.DraftEffectAsked)],
 ) -> EffectShown:
-    """Show what the newest collection would bring with a draft of a buy rule; nothing is written."""
+    """Value a collection, by default the newest, with a draft of a buy rule. Nothing is stored."""
     return await draft_effect.preview_draft(session, caller, data, clock.now())
 
 

@@ -25,11 +25,11 @@ _Label = Annotated[str, Column("format"), Reads(lambda form: LABELS.get(form, ""
 
 
 class CollectionShown(msgspec.Struct):
-    """`rows` are the file's cards, of which `read` are matched so far. `waiting` wait for a choice.
-    `name` and `samples` are empty for a caller who may not see buyers.
+    """A customer's file. `rows` is the number of its cards, of which `read` are matched so far and
+    `waiting` wait for a choice. `name` and `samples` are empty for a caller who may not see buyers.
 
-    In the state `needs_columns` no format has the file's header: `header` has its columns,
-    `samples` some rows, and `columns` a proposed meaning of each column.
+    In the state `needs_columns`, no format has the file's header: `header` has the file's columns,
+    `samples` some of its rows, and `columns` proposed meanings of the columns.
     """
 
     id: int
@@ -38,18 +38,18 @@ class CollectionShown(msgspec.Struct):
     format: str
     format_label: _Label
     read_as: str
-    """How the file is written, where that is not the usual way: separated by ;"""
+    """The file's encoding and separators, if they are unusual, such as: separated by ;"""
     rows: int
-    """The cards of the file"""
+    """The number of cards in the file"""
     read: int
     copies: int
     matched: int
     waiting: int
     left_out: int
     empty: int
-    """Rows with a quantity of zero"""
+    """The number of rows without copies"""
     rejected_count: int
-    """The rows that could not be read as a card; they wait with their text"""
+    """The number of rows that could not be read as a card; they wait with their text"""
     error: str | None
     received_at: datetime
     finished_at: datetime | None
@@ -57,10 +57,10 @@ class CollectionShown(msgspec.Struct):
 
 
 class LeftOut(msgspec.Struct):
-    """Rows that the file itself leaves out."""
+    """The number of rows that are left out for one reason in the file."""
 
     reason: str
-    """Why, such as a proxy"""
+    """The reason, such as a proxy"""
     rows: int
 
 
@@ -68,10 +68,10 @@ class CollectionDetail(CollectionShown):
     header: list[str]
     samples: list[list[str]]
     columns: dict[str, str]
-    """The file's own columns, by ours"""
+    """The names of the file's columns, by our fields"""
     rejected: list[RejectedRow]
     left_out_for: list[LeftOut]
-    """The rows left out for what the file says of them, by the reason"""
+    """The rows that are left out because of values in the file, by reason"""
 
 
 class CollectionList(msgspec.Struct):
@@ -92,13 +92,13 @@ class CandidateShown(msgspec.Struct):
 
 
 class RowShown(msgspec.Struct):
-    """`row` is the row's own number: the line of the file, or a number after the last line if a
-    line is two cards. `name`, `set_name`, `set_code` and `number` are the file's own; the others
-    are the product's, if one was found.
+    """A row of a collection. `row` is its number: the line of the file or, for the second card of a
+    line, a number after the last line. `name`, `set_name`, `set_code` and `number` are from the
+    file.
     """
 
     row: int
-    """The row's own number, by which it is chosen"""
+    """The row's number, which choices refer to"""
     copies: int
     name: str
     """The card's name in the file"""
@@ -114,15 +114,15 @@ class RowShown(msgspec.Struct):
     certainty: str | None
     how: str | None
     left_out: bool
-    """It is left out of the offer"""
+    """Whether the row is left out of the offer"""
     line: int
     """The line of the file"""
     reason: str
-    """Why it waits or is left out, where the file says it; empty if it was read whole"""
+    """Why the row waits or is left out, if a value in the file is the cause; otherwise empty"""
     text: str | None
-    """The row as the file has it, where it was not read whole"""
+    """The row's text in the file, if the row could not be read as a card"""
     finish_said: bool
-    """The file says the finish; otherwise it is that of the product, once one was found"""
+    """Whether the finish is from the file; otherwise it is the product's finish"""
 
 
 class RowPage(msgspec.Struct):
@@ -134,34 +134,33 @@ class RowPage(msgspec.Struct):
 
 
 class WaitingRow(RowShown):
-    """A row that waits for a choice, and its candidates, the nearest first."""
+    """A row that waits for a choice, and its candidates, the most similar first."""
 
     candidates: list[CandidateShown]
-    # Rows that the same choice settles, this one included.
     alike: int
-    """The rows that the same choice settles, with this one"""
+    """The number of rows that the same choice settles, including this row"""
 
 
 class WaitingRows(msgspec.Struct):
     rows: list[WaitingRow]
-    """The rows that wait"""
+    """The rows that wait for a choice"""
     waiting: int
 
 
 class Choice(msgspec.Struct, forbid_unknown_fields=True):
-    """Without a product the row is left out. The other fields correct the file; an unknown
-    condition without a choice counts as Damaged.
+    """A choice for a row. Without a product, the row is left out. The other fields replace the
+    values of the file; an unknown condition that is not replaced becomes Damaged.
     """
 
     row: Annotated[int, msgspec.Meta(ge=1)]
     """The number of the row"""
     product_id: Annotated[int, msgspec.Meta(ge=1)] | None = None
     condition: ConditionCode | None = None
-    """The condition in place of the file's"""
+    """The condition that replaces the file's condition"""
     finish: Annotated[str, msgspec.Meta(min_length=1, max_length=60)] | None = None
-    """The printing in place of the file's"""
+    """The printing that replaces the file's finish"""
     copies: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
-    """The copies in place of the file's"""
+    """The number of copies that replaces the file's number"""
 
 
 class Choices(msgspec.Struct, forbid_unknown_fields=True):
@@ -170,22 +169,24 @@ class Choices(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Chosen(msgspec.Struct):
-    """`settled` counts the rows that the choices settled. `waiting` counts those that still wait."""
+    """The number of rows that the choices settled, and of rows that still wait."""
 
     settled: int
-    """The rows that the choices settled"""
+    """The number of rows that the choices settled"""
     waiting: int
 
 
 class NamedColumns(msgspec.Struct, forbid_unknown_fields=True):
-    """The file's own columns, by ours: at least `name`."""
+    """The meanings of the file's columns."""
 
     columns: dict[str, str]
-    """The file's own columns, by ours; at least name"""
+    """The names of the file's columns by our fields, at least for `name`"""
 
 
 class BoughtShown(msgspec.Struct):
-    """Copies with the same price. `cash` or `credit` is null if no budget is left for it."""
+    """Copies with the same price. `cash` is null if no budget for cash is left; `credit` is null if
+    no budget for credit is left.
+    """
 
     copies: int
     cash: str | None
@@ -204,32 +205,32 @@ class ValuedRow(msgspec.Struct):
     language: str
     copies: int
     bought: list[BoughtShown]
-    """The copies that are bought, by what they bring"""
+    """The copies that are bought, by price"""
     left: int
-    """Copies that are not bought"""
+    """The number of copies that are not bought"""
     reason: Reason | None
-    """Why copies are not bought; null: all are"""
+    """Why copies are not bought; null if all are bought"""
     reason_text: str | None
-    """The same for people"""
+    """The reason as a sentence"""
     cash: str | None
-    """The amount in cash for the copies that are bought; null: none is bought in cash"""
+    """The amount in cash for the bought copies; null if none is bought in cash"""
     credit: str | None
-    """The amount in credit for the copies that are bought; null: none is bought in credit"""
+    """The amount in credit for the bought copies; null if none is bought in credit"""
     price_taken: PriceTakenShown | None
-    """The price by which the card was valued; null: none is known, or none was asked for"""
+    """The price by which the card was valued; null if no price is known or needed"""
     other_finishes: list[OtherFinish]
-    """The finishes that may be chosen in place of an unknown price"""
+    """The finishes with a known price, one of which may be chosen if the card's price is unknown"""
     rule_id: int | None
     rule_name: str | None
     explanation: list[str]
     finish_said: bool
-    """The file says the finish; otherwise it is that of the product"""
+    """Whether the finish is from the file; otherwise it is the product's finish"""
 
 
 class ValuedCollection(msgspec.Struct):
-    """The value of a collection's matched rows by the live buy rules. `cash` and `credit` cover the
-    bought rows. `not_counted` are the rows without value, of which `without_price` have no known
-    price.
+    """The value of a collection's matched rows by the live buy rules. `cash` and `credit` are the
+    sums of the bought rows. `not_counted` rows are not bought, of which `without_price` have no
+    known price.
     """
 
     copies: int
@@ -237,18 +238,18 @@ class ValuedCollection(msgspec.Struct):
     cash: str
     credit: str
     not_counted: int
-    """The rows that the amounts leave out"""
+    """The number of rows that are not bought"""
     without_price: int
-    """The rows of them whose price is unknown"""
+    """The number of rows that are not bought because their price is unknown"""
     rows: list[ValuedRow]
-    """The rows and what each brings"""
+    """The rows with their values"""
     total: int
     page: int
     per_page: int
 
 
 class Counts(msgspec.Struct):
-    """Counts of a collection's rows."""
+    """The numbers of a collection's copies and of its matched, waiting and left-out rows."""
 
     copies: int = 0
     matched: int = 0
@@ -286,7 +287,9 @@ class LeftShown(msgspec.Struct):
 
 
 class EffectShown(msgspec.Struct):
-    """The value of a collection by the live rules, and with a draft beside or in place of them."""
+    """The value of a collection by the live rules, and by the live rules with a draft, which may
+    replace one of them.
+    """
 
     collection_id: int | None
     name: str
@@ -295,10 +298,10 @@ class EffectShown(msgspec.Struct):
     cash: str
     credit: str
     draft_bought: int
-    """The copies that the draft would buy"""
+    """The number of bought copies with the draft"""
     draft_cash: str
-    """The amount that the draft would pay in cash, in USD"""
+    """The amount in cash with the draft, in USD"""
     draft_credit: str
-    """The amount that the draft would pay in store credit, in USD"""
+    """The amount in store credit with the draft, in USD"""
     draft_left: list[LeftShown]
-    """The copies that the draft would not buy, by reason"""
+    """The copies that are not bought with the draft, by reason"""

@@ -1,4 +1,4 @@
-"""Values a collection's matched rows by the shop's buy rules, or by a draft beside them."""
+"""Values a collection's matched rows by the shop's buy rules, or by these rules with a draft."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ async def value_collection(
     now: datetime,
     page: int = 1,
 ) -> ValuedCollection:
-    """Return the value of the matched rows, and one page of them with their explanations. Raises
-    NotFound.
+    """Return the value of all matched rows, and one page of the rows with their explanations.
+    Raises NotFound.
     """
     lines = await lines_of(session, caller, collection_id)
     spent = await spent_today(session, caller, now)
@@ -101,7 +101,9 @@ async def value_collection(
 
 
 class Sums(NamedTuple):
-    """`left` counts the copies that are not bought, by reason."""
+    """The sums of a collection's value. `left` has the number of copies that are not bought by
+    reason.
+    """
 
     copies: int
     bought: int
@@ -131,7 +133,7 @@ async def effect_of(
     rules: Sequence[BuyRule],
     now: datetime,
 ) -> Sums:
-    """Return the value of the lines by other rules."""
+    """Return the value of the lines by the rules `rules`."""
     valued = await value_by(session, caller, lines, rules, now, explained=())
     return sums_of(lines, valued)
 
@@ -173,5 +175,7 @@ def _row(
 
 
 def _sum(amount: int, parts: Sequence[int | None]) -> str | None:
-    """Return the sum of all parts in cash or in credit. None if no part is bought in that way."""
+    """Return `amount` as text, or None if each of `parts` is None: no copies are bought in that
+    way.
+    """
     return None if all(part is None for part in parts) else dollars(amount)
