@@ -1,4 +1,4 @@
-"""The limits of this district."""
+"""The limits of buying."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ STORE_CREDIT_MOST = 1_000_000
 STORE_CREDIT_ENTRIES = 200
 BUYING_NAME_CHARACTERS = 100
 BUYING_CUSTOMERS_SHOWN = 50
-# The days for which an offer is valid, unless the shop sets them.
+# The days for which an offer is valid, unless its maker sets another number.
 OFFER_DAYS_USUAL = 7
 OFFER_LINES = 20_000
 OFFER_LINES_AT_ONCE = 1_000

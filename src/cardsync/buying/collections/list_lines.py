@@ -193,7 +193,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
     if not found["number"] and (hit := _BEHIND.search(text)):
         found["number"] = hit["number"]
         return text[: hit.start()]
-    # Without copies before the name, a number in parentheses after it may be the copies.
+    # A number in parentheses is the collector number only if the copies precede the name. Otherwise
+    # it may be the copies.
     if found["copies"] and not found["number"] and (hit := _MARKED.search(text)):
         found["number"] = hit["number"].removeprefix("#")
         return text[: hit.start()]

@@ -1,7 +1,7 @@
-"""Defines a buy rule as a frozen object that cannot contradict itself. Pure.
+"""Defines a buy rule as a frozen object. A rule with contradictory fields raises `InvalidRule`,
+which names the field. Pure.
 
-Money is in ten-thousandths of a dollar, percentages are in basis points; `InvalidRule` names the
-contradictory field.
+Money is in ten-thousandths of a dollar, percentages are in basis points.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Grade = Literal["NM", "LP", "MP", "HP", "DMG"]
 BuyPresetName = Literal["conservative", "standard", "hungry"]
 BASES: Final[tuple[Base, ...]] = get_args(Base)
 GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
-# A shop that pays more than twice what a card sells for has mistyped.
+# A larger percentage is a typing error: no shop pays more than twice a card's selling price.
 PAID_BP_MAX: Final = 2 * WHOLE_BP
 COPIES_MAX: Final = 1_000_000
 STEPS_MAX: Final = 50
@@ -63,7 +63,9 @@ def _need_amount(units: int | None, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """From this selling price on, a card is paid with these percentages of it."""
+    """A band: cards with at least the selling price `start` are paid with these percentages of
+    their selling price.
+    """
 
     start: Annotated[int, Field(money=True, json="from", api="From this price on, in USD")]
     cash_bp: int
@@ -77,7 +79,9 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class BulkPrice:
-    """Bulk of this rarity and game is paid with these amounts each; an empty text means any."""
+    """The amounts that are paid for each bulk copy of this rarity and game. An empty rarity or game
+    means any.
+    """
 
     cash: Annotated[int, _AMOUNT]
     credit: Annotated[int, _AMOUNT]
@@ -91,7 +95,7 @@ class BulkPrice:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From this many copies, or days to sell, the price of a card is lower by `less_bp`."""
+    """A step: from `start` copies or days to sell on, the price of a card is lower by `less_bp`."""
 
     start: Annotated[int, Field(json="from", api="From so many copies, or days, on")]
     less_bp: int
@@ -103,7 +107,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ListStep:
-    """Change the prices of the cards of one of the seller's lists by `change_bp`."""
+    """A change of the prices of the cards on one of the seller's lists by `change_bp`."""
 
     list_id: Annotated[int, Field(body=Id)]
     change_bp: int
@@ -115,7 +119,7 @@ class ListStep:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be paid in an offer and in a day. None sets no limit."""
+    """The largest amounts that may be paid in an offer and in a day. None means no limit."""
 
     offer_cash: Annotated[int | None, _AMOUNT] = None
     offer_credit: Annotated[int | None, _AMOUNT] = None
@@ -138,11 +142,12 @@ _ALL_GRADES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BuyRule:
-    """Defines which cards a shop buys, and its prices for them.
+    """A buy rule: the cards that a shop buys, and the prices that it pays for them.
 
-    `bands` begin at 0 and rise. A condition that `conditions` does not have is not bought. Below
-    `bulk_below` a card is bulk; without it no card is. `most_copies` counts the copies in stock, on
-    order and in the offer.
+    The first of `bands` begins at 0, and each of the others above the band before it. A condition
+    that is missing in `conditions` is not bought. Cards with a selling price below `bulk_below` are
+    bulk; if it is None, no card is bulk. `most_copies` limits the copies in stock, on order and in
+    the offer together.
     """
 
     id: int
@@ -173,8 +178,8 @@ class BuyRule:
         Field(parts=("ListFields", "ListShown"), api="How being on a list changes what is paid"),
     ] = ()
     budget: Annotated[Budget, Field(parts=("BudgetFields", "BudgetShown"))] = Budget()
-    # The saved query is no longer readable. Such a rule selects every card that no earlier rule
-    # governs, and buys none.
+    # True if the saved query can't be parsed any more. Such a rule governs all cards that no
+    # earlier rule governs, and buys none of them.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -227,7 +232,9 @@ def _check_distinct(rule: BuyRule) -> None:
 
 
 def live_buy_rules(rules: Iterable[BuyRule]) -> list[BuyRule]:
-    """Return the published rules in order: the first that selects a card wins."""
+    """Return the published, enabled rules by priority. The first rule that selects a card governs
+    it.
+    """
     live = [rule for rule in rules if rule.live]
     return sorted(live, key=lambda rule: (rule.priority, rule.id))
 
@@ -291,7 +298,7 @@ BUY_PRESETS: Final[dict[BuyPresetName, BuyRule]] = {
 
 
 def buy_preset(name: str) -> BuyRule:
-    """Return the one ordinary rule that a preset makes; its ID is 0 until it is saved."""
+    """Return the rule of a preset. Its ID is 0 until it is saved. Raises InvalidRule."""
     for preset, rule in BUY_PRESETS.items():
         if preset == name:
             return rule

@@ -18,7 +18,9 @@ _GRADES: Final = {code: label.title() for label, code in CODES.items()}
 
 
 def sentences(valued: ValuedLine) -> list[str]:
-    """Explain the price of a line step by step; the last step is a reason if copies are not bought."""
+    """Return the steps of a line's price as sentences. If copies are not bought, the last sentence
+    is the reason.
+    """
     said = [_SAID[why.kind](*why.used) + _brings(why) for why in valued.why]
     if valued.reason is not None and valued.reason not in ("limit", "budget"):
         said.append(REASONS[valued.reason])
@@ -40,7 +42,7 @@ def _base(source: str, amount: int) -> str:
 
 
 def _other_base(base: str, source: str, grade: str, finish: str, amount: int) -> str:
-    """Describe which price replaced an unknown one."""
+    """Return the sentence about the price that was used in place of an unknown price."""
     whose = f"{_GRADES[grade]} copy"
     if finish:
         chosen = f"You chose the {finish} price: {_BASES[source].lower()} of a {whose}"

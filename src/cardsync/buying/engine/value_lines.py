@@ -1,7 +1,7 @@
 """Values the lines of an offer by rules, facts and budgets. Pure.
 
-The result does not depend on the order of the lines: expensive cards are valued before cheap ones,
-and so get the budget and the room below the limit first.
+Expensive cards are valued before cheap cards, and so get the budgets and the limits of copies
+first. So the result does not depend on the order of the lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ Facted = tuple[WantedLine, LineFacts]
 
 
 def left_of(budget: Budget, spent: Spent = NOTHING_SPENT) -> BudgetLeft:
-    """Return the rest of a budget for the next offer, after today's payments."""
+    """Return the amounts of a budget that an offer may use: the limits for an offer, or the rest of
+    the limits for a day if that is less.
+    """
     return BudgetLeft(
         _least(budget.offer_cash, budget.day_cash, spent.cash),
         _least(budget.offer_credit, budget.day_credit, spent.credit),
@@ -47,7 +49,7 @@ def _least(offer: int | None, day: int | None, spent: int) -> int | None:
 
 
 class _Price(NamedTuple):
-    """The price of a copy before its stock step; bulk has no such steps."""
+    """The price of a copy before `stock_steps` lower it. They do not lower the price of bulk."""
 
     sells_for: int
     cash: int
@@ -57,8 +59,8 @@ class _Price(NamedTuple):
 
 
 class _Told:
-    """Collects the steps of a line's explanation, only if it will be shown: people read one page of
-    a large collection.
+    """Collects the steps of a line's explanation, unless the explanation is not wanted, as for the
+    lines of a large collection that are not on the page.
     """
 
     def __init__(self, is_wanted: bool) -> None:
@@ -77,7 +79,7 @@ class _Told:
 
 
 class _Known(NamedTuple):
-    """A rule, with the parts that each line looks up."""
+    """A rule, with its parts in the form in which lines look them up."""
 
     rule: BuyRule
     shares: dict[str, int]
@@ -98,7 +100,9 @@ class _Known(NamedTuple):
 
 @dataclass(slots=True)
 class _Purse:
-    """Counts down the budgets, and counts up the copies that the shop will have of each card."""
+    """The rest of the budgets, and the copies of each card that the shop will have, while lines are
+    valued.
+    """
 
     left: dict[int, BudgetLeft]
     held: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -125,8 +129,8 @@ class _Purse:
 
 
 def _times(limit: int | None, price: int) -> int:
-    """Return how many times a price fits into a limit. A line without a price in cash or in credit
-    is not bought in that way.
+    """Return how many copies with this price a limit allows; 0 for a price of 0, because such
+    copies are not bought.
     """
     if price <= 0:
         return 0
@@ -143,11 +147,11 @@ def value_lines(
     budgets: Mapping[int, BudgetLeft],
     explained: Container[int] | None = None,
 ) -> list[ValuedLine]:
-    """Value each line; the result has the order of `lines`.
+    """Value the lines, and return the values in the order of `lines`.
 
-    `budgets` has the rest of each rule's budget by the rule's ID, and the rest of the shop's by
-    `WHOLE_SHOP`; a missing budget sets no limit. `explained` has the lines whose explanation is
-    needed. None means all.
+    `budgets` has the rest of each rule's budget by the rule's ID, and the rest of the shop's budget
+    by `WHOLE_SHOP`; a missing budget means no limit. `explained` has the IDs of the lines to
+    explain; None means all lines.
     """
     by_id: dict[int | None, _Known] = {rule.id: _Known.of(rule) for rule in rules}
     told = [_Told(explained is None or line.line in explained) for line, _ in lines]
@@ -177,7 +181,7 @@ def _priced(
     known: _Known | None,
     steps: _Told,
 ) -> _Price | ValuedLine:
-    """Return the price of one copy, or the line as not bought."""
+    """Return the price of one copy, or the value of a line that the rule does not buy."""
     if known is None:
         return _refused(line, None, "no_rule", steps)
     rule = known.rule
@@ -215,9 +219,10 @@ def price_taken(
     base: Base,
     shares: Mapping[str, int],
 ) -> PriceTaken | None:
-    """Return the price by which a line is valued: the rule's base price of a Near Mint copy; else
-    its market price; else one of these of the nearest condition for which the rule has a
-    percentage. Another finish counts only if a person chose it.
+    """Return the price by which a line is valued: the base price (the rule's `base`) of a Near Mint
+    copy; else the market price of a Near Mint copy; else the base price, or else the market price,
+    of the condition that is nearest to the line's condition, among those with a percentage in
+    `shares`. Prices of another finish are used only if a person chose that finish.
     """
     finish = line.price_of or line.finish
     own = KnownPrice("NM", line.finish, facts.target, facts.market, facts.low)
@@ -259,7 +264,9 @@ def bulk_price_of(
     rarity: str,
     game: str,
 ) -> BulkPrice | None:
-    """Return the most specific price for the card: its rarity counts more than its game."""
+    """Return the most specific bulk price for the card. A price for its rarity is more specific
+    than a price for its game.
+    """
     fitting = [
         price
         for price in prices
@@ -303,7 +310,7 @@ def _step_at(
     starts: Sequence[int],
     reached: int | None,
 ) -> Step | None:
-    """Return the last step that begins at or before the reached number."""
+    """Return the last step whose start is at most `reached`; None if there is none."""
     if reached is None:
         return None
     at = bisect_right(starts, reached)
@@ -328,7 +335,9 @@ def _buy(
     purse: _Purse,
     steps: _Told,
 ) -> ValuedLine:
-    """Buy copies of one line step by step, as far as limit and budget allow."""
+    """Buy copies of a line at the price of each stock step, as far as the rule's limit of copies
+    and the budgets allow.
+    """
     rule = known.rule
     key = (line.product_id, line.finish)
     held = purse.held.get(key, facts.in_stock + facts.on_order)
@@ -366,7 +375,7 @@ def _room(
     left: int,
     is_bulk: bool,
 ) -> int:
-    """Return how many copies the rule takes before its next step or its limit."""
+    """Return how many copies the rule buys before its next stock step or its limit of copies."""
     room = left
     most = known.rule.most_copies
     if most is not None:
@@ -384,8 +393,9 @@ def _paid(
     copies: int,
     purse: _Purse,
 ) -> tuple[tuple[Bought, ...], int, Reason | None]:
-    """Pay for copies with one price: first those that fit both budgets, then those that fit one.
-    Return the bought copies, their number, and the reason if not all are bought.
+    """Pay for copies with the same price: first copies that the budgets allow in cash and in
+    credit, then copies that they allow in only one way. Return the bought copies, their number, and
+    the reason if not all are bought.
     """
     if cash <= 0 and credit <= 0:
         return (), 0, "pays_nothing"

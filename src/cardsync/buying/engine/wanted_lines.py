@@ -1,5 +1,5 @@
-"""Structs of buying: a customer's line, the facts about its card, and the shop's price for it.
-Pure. Money is in ten-thousandths of a dollar.
+"""Defines the structs of buying: a line of a customer's cards, the facts about its card, and the
+shop's price for it. Pure. Money is in ten-thousandths of a dollar.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from cardsync.buying.engine.buy_rules import Base, BuyRule
 
-# Why copies of a line are not bought.
+# The reasons why copies of a line are not bought.
 Reason = Literal[
     "no_rule",
     "broken_rule",
@@ -32,10 +32,11 @@ REASONS: Final[dict[Reason, str]] = {
 
 
 class WantedLine(NamedTuple):
-    """A customer's line. `line` is the caller's own ID of it, unique in an offer.
+    """A customer's copies of one card. `line` is the line's ID in its offer or collection.
 
-    `condition` is NM, LP, MP, HP or DMG. `sku` is the marketplace's ID, if known. Without `finish`
-    it is the product's own. A person may choose another finish's price: `price_of`.
+    `condition` is NM, LP, MP, HP or DMG. `sku` is the marketplace's ID, if known. An empty `finish`
+    means the product's own finish. `price_of` is the finish whose price a person chose in place of
+    an unknown price.
     """
 
     line: int
@@ -60,7 +61,7 @@ class KnownPrice(NamedTuple):
 
 
 class PriceTaken(NamedTuple):
-    """The price by which a line was valued: its source, condition and finish, and the amount."""
+    """The price by which a line was valued, with its source, condition and finish."""
 
     source: Base
     condition: str
@@ -71,10 +72,11 @@ class PriceTaken(NamedTuple):
 class LineFacts(NamedTuple):
     """The facts about a line's card.
 
-    The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
-    `on_order` count the product in this finish, in every condition and language. `lists` holds the
-    IDs of the lists with the card. `rule_id` is the first live rule that selects it. `others` is
-    filled if the card's own market price is unknown, or another finish's price counts.
+    The prices are for a Near Mint copy in the line's finish and language. `in_stock` and `on_order`
+    are the copies of the product in the line's finish, in all conditions and languages. `lists` has
+    the IDs of the lists that contain the card. `rule_id` is the first live rule that selects the
+    card. `others` has the card's prices in other conditions and finishes; it is empty unless the
+    card's own market price is unknown or the price of another finish was chosen.
     """
 
     rule_id: int | None
@@ -91,8 +93,8 @@ class LineFacts(NamedTuple):
 
 
 class Bought(NamedTuple):
-    """Copies of a line with the same price. `cash` or `credit` is None if no budget is left for it:
-    the copies are bought only in the other way.
+    """Copies of a line with the same price. If the budget for cash is used up, `cash` is None and
+    the copies are bought only for credit, and vice versa.
     """
 
     copies: int
@@ -101,7 +103,7 @@ class Bought(NamedTuple):
 
 
 class Why(NamedTuple):
-    """One step of an explanation: its kind, the price of a copy after it, and its inputs."""
+    """One step of an explanation: its kind, the price of a copy after the step, and its inputs."""
 
     kind: str
     cash: int | None
@@ -110,9 +112,9 @@ class Why(NamedTuple):
 
 
 class ValuedLine(NamedTuple):
-    """The shop's payment for a line. `bought` has one entry per price. `reason` is why `left`
-    copies are not bought. `why` is empty unless the line's explanation was requested. `taken` is
-    None if no price is known or no rule needed one.
+    """The shop's payment for a line. `bought` has one entry per price. `left` copies are not
+    bought, for the reason `reason`. `why` is empty unless the line's explanation was requested.
+    `taken` is the price by which the line was valued; None if no price is known or needed.
     """
 
     line: int
@@ -139,14 +141,14 @@ class ValuedLine(NamedTuple):
 
 
 class BudgetLeft(NamedTuple):
-    """The rest of a budget. None sets no limit."""
+    """The rest of a budget. None means no limit."""
 
     cash: int | None = None
     credit: int | None = None
 
 
 class Spent(NamedTuple):
-    """Today's payments."""
+    """The amounts that were promised today."""
 
     cash: int = 0
     credit: int = 0

@@ -1,5 +1,5 @@
-"""Marks offers as expired whose days are over, and carts of the public buylist without attention
-for long, with one entry of the activity feed each, seller by seller.
+"""Marks offers as expired: offers whose days are over, and drafts from carts of the public buylist
+that nobody has changed for long. Each expired offer gets an entry of the activity feed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ANY_OVER: Final = """
 
 
 async def expire(database: Database, now: datetime) -> int:
-    """Return how many offers have expired."""
+    """Expire the offers of all sellers, and return the number of expired offers."""
     return await in_parts(database, lambda session, id: _expire_some(session, id, now))
 
 

@@ -1,9 +1,8 @@
-"""Takes a paid offer into stock: a draft of quick-add for each line, with its cost, a price and a
-place, and a lot of each card that the inventory has. Nothing is published: the owner does that
-with a click.
+"""Takes a paid offer into stock. Each line becomes a draft of quick-add with cost, price and place;
+if the card is in the inventory, a lot is added, too. The owner publishes the drafts later.
 
-Everything is one transaction with the offer's last step: a process that dies leaves the offer paid,
-and the next click does the work once.
+All of this is one transaction with the offer's last change of state. If the process is killed, the
+offer stays paid, and the next request takes it into stock.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ _CARDS: Final = f"""
      WHERE q.seller_id = :seller AND q.id = ANY (CAST(:entries AS bigint[]))
      ORDER BY q.id, c.gone, c.id
 """
-# Where most copies of a card are, and the last occupied slot of the last box.
+# `_LYING` reads the place with the most copies of each card. `_LAST` reads the last occupied slot
+# of the last box.
 _LYING: Final = f"""
     SELECT DISTINCT ON (l.card_id) l.card_id, l.box, b.label, l.slot
       FROM card_location l {NAMED}
@@ -53,7 +53,7 @@ _LAST: Final = f"""
     SELECT l.box, b.label, max(l.slot) AS slot FROM card_location l {NAMED}
      WHERE l.seller_id = :seller GROUP BY l.box, b.label, b.way ORDER BY {WAY} DESC LIMIT 1
 """
-# Lines in stock whose card was since listed in the inventory.
+# The lines in stock without a lot whose card has been listed in the inventory since.
 _LATE: Final = """
     SELECT l.id, c.marketplace_id, o.received_at
       FROM buying_offer_line l
@@ -105,8 +105,8 @@ async def _set_prices(
     listed: Mapping[int, Any],
     now: datetime,
 ) -> None:
-    """Set the price of each draft to that of the shop's listing, or else to the price by the shop's
-    rules.
+    """Set the price of each draft to the target or price of the shop's listing of the same card. If
+    the shop has none, set the price that the shop's pricing rules give.
     """
     unlisted = []
     for line, entry in zip(lines, entries, strict=True):
@@ -137,8 +137,8 @@ async def _set_prices(
 async def _propose_places(
     session: AsyncSession, caller: Caller, entries: Sequence[QuickAdd], listed: Mapping[int, Any]
 ) -> None:
-    """Set the place of each draft to that of copies of its card, and of the others to the next free
-    slots of the last box. A shop without shelves has no places.
+    """Set the place of each draft to the place with the most copies of its card. Drafts of other
+    cards get the next free slots of the last box. In a shop without shelves, drafts get no places.
     """
     of_seller = {"seller": caller.seller_id}
     last = (await session.execute(text(_LAST), of_seller)).one_or_none()
@@ -159,8 +159,8 @@ async def _propose_places(
 
 
 async def give_late_lots(database: Database, now: datetime) -> int:
-    """Add the lots of cards that had no listing when they were taken into stock, seller by seller;
-    return how many.
+    """Add the missing lots of all sellers: lots of cards that were not in the inventory when they
+    were taken into stock, and are now. Return the number of added lots.
     """
     given = 0
     for seller_id in await all_sellers(database):
@@ -193,7 +193,9 @@ async def _give_lots(
     caller: Caller,
     cards: Sequence[tuple[BuyingOfferLine, int, datetime]],
 ) -> None:
-    """Add a lot of each line's copies, bought on the shop's day on which they arrived."""
+    """Add a lot for each line. Its purchase date is the day, in the shop's time zone, on which the
+    copies arrived.
+    """
     lots = [
         NewLot(
             marketplace_id,

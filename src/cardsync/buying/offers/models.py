@@ -1,8 +1,7 @@
-"""Tables of offers: `buying_offer`, a shop's offer to a customer for cards, and
-`buying_offer_line`, one kind of card in it.
+"""The tables of offers: `buying_offer`, a shop's offer to a customer for cards, and
+`buying_offer_line`, copies of one card in an offer.
 
-The offered values are frozen. `received_…` columns hold the differences found when the cards were
-counted.
+Offered values do not change. The columns `received_…` have the values of the counted cards.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ OPEN_STATES = "state IN ('draft', 'offered', 'accepted', 'received', 'paid')"
 
 
 class BuyingOffer(Base):
-    """`revision` counts the changes, so that nobody decides about a version that they have not
-    seen.
+    """A shop's offer to a customer. Each change increases `revision`. A change is refused if its
+    caller has seen an older revision.
     """
 
     __tablename__ = "buying_offer"
@@ -63,7 +62,7 @@ class BuyingOffer(Base):
     collection_id: Mapped[int | None] = mapped_column(BigInteger)
     customer_id: Mapped[int | None] = mapped_column(BigInteger)
     note: Mapped[str] = mapped_column(server_default="")
-    # How it is paid; in a split, `cash_part` of it is paid in cash and the rest in credit.
+    # The way of the payment. In a split, `cash_part` is paid in cash and the rest in credit.
     way: Mapped[Way | None] = mapped_column(Text)
     cash_part: Mapped[Decimal | None]
     paid_cash: Mapped[Decimal | None]
@@ -71,7 +70,7 @@ class BuyingOffer(Base):
     # The hash of the secret in the customer's link.
     secret_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_by: Mapped[str]
-    # A member accepted or declined it, or the customer did by the link.
+    # The member who accepted or declined the offer, or `customer` if the customer did by the link.
     answered_by: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
@@ -84,10 +83,10 @@ class BuyingOffer(Base):
 
 
 class BuyingOfferLine(Base):
-    """Copies with the same price. A line without prices is not bought. `reason` is why. A line with
-    only one price is bought in that way only.
+    """Copies of a card with the same price. A line without prices is not bought, for the reason
+    `reason`. A line with only `cash_each` is not bought for credit, and vice versa.
 
-    The row contains the card's texts, so that an offer stays the same when the catalog changes.
+    The row has the card's texts, so that a change of the catalog does not change the offer.
     """
 
     __tablename__ = "buying_offer_line"
@@ -116,10 +115,11 @@ class BuyingOfferLine(Base):
     cash_each: Mapped[Decimal | None]
     credit_each: Mapped[Decimal | None]
     reason: Mapped[str] = mapped_column(server_default="")
-    # The same as a code of the engine, null if it is priced.
+    # The reason as a code of the engine; null if the line has prices.
     reason_code: Mapped[str | None]
-    # The finish whose price counts by a person's choice, the price that was used, and the finishes
-    # that could be chosen in place of an unknown price.
+    # `price_of` is the finish whose price a person chose, `price_taken` the price by which the line
+    # was valued, and `other_finishes` the finishes that may be chosen if the card's price is
+    # unknown.
     price_of: Mapped[str | None]
     price_taken: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     other_finishes: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
@@ -127,7 +127,7 @@ class BuyingOfferLine(Base):
     grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
-    # Copies of the card in stock and on order when the rule priced the line.
+    # The copies of the card that were in stock and on order when the rule priced the line.
     held: Mapped[int | None] = mapped_column(BigInteger)
     explanation: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     accepted: Mapped[bool | None]
@@ -136,6 +136,6 @@ class BuyingOfferLine(Base):
     received_cash_each: Mapped[Decimal | None]
     received_credit_each: Mapped[Decimal | None]
     cost_each: Mapped[Decimal | None]
-    # The lot and the draft that it became in stock.
+    # The lot and the draft of quick-add that were made when the line was taken into stock.
     lot_id: Mapped[int | None] = mapped_column(BigInteger)
     quick_add_id: Mapped[int | None] = mapped_column(BigInteger)

@@ -1,4 +1,4 @@
-"""Computes an offer's sums in cash, in credit or split, for the counted cards. Pure.
+"""Computes the sums of an offer's lines in cash, in credit and in a split. Pure.
 
 Amounts are dollars in whole cents.
 """
@@ -15,7 +15,7 @@ from cardsync.platform import errors
 
 CENT: Final = Decimal("0.01")
 ZERO: Final = Decimal(0)
-# The weights of the conditions in a line that no rule has priced.
+# The weights of the conditions for lines that no rule has priced.
 USUAL_GRADES: Final[Mapping[str, int]] = {
     "NM": 10_000,
     "LP": 8_500,
@@ -37,7 +37,9 @@ NEXT: Final[Mapping[State, tuple[State, ...]]] = {
 
 
 class Priced(NamedTuple):
-    """Copies with one price. None if they are not bought in that way."""
+    """Copies with the same price. `cash` is None if they are not bought for cash, `credit` is None
+    if they are not bought for credit.
+    """
 
     copies: int
     cash: Decimal | None
@@ -45,8 +47,8 @@ class Priced(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """The copies that are bought, their sum in cash or in credit, and the number of lines that are
-    not bought.
+    """The number of bought copies, their sums if paid in cash or in credit, and the number of lines
+    that are not bought.
     """
 
     copies: int
@@ -73,7 +75,7 @@ def totals(lines: Iterable[Priced]) -> Totals:
 
 
 def need_payable(lines: Iterable[Priced]) -> None:
-    """Refuse an amount over the limit, in cash or as credit. Raises InvalidPayload."""
+    """Refuse lines whose sum in cash or in credit exceeds the limit. Raises InvalidPayload."""
     whole = totals(lines)
     if max(whole.cash, whole.credit) > STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
@@ -82,8 +84,8 @@ def need_payable(lines: Iterable[Priced]) -> None:
 
 
 def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Payment:
-    """Return the payment. In a split, `cash_part` is paid in cash and the other copies in credit.
-    Raises InvalidPayload.
+    """Return the payment in cash and in credit. In a split, `cash_part` is paid in cash and the
+    rest in credit. Raises InvalidPayload.
     """
     lines = list(lines)
     whole = totals(lines)
@@ -104,8 +106,8 @@ def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Pay
 
 
 def cost_each(line: Priced, way: Way, share: Decimal) -> Decimal | None:
-    """Return the shop's cost of a copy. `share` is the part of a split that is paid in cash. None:
-    it is not bought in this way.
+    """Return the shop's cost of a copy, or None if the copy is not bought in this way. `share` is
+    the share of a split that is paid in cash.
     """
     if way == "cash" or (way == "split" and line.credit is None):
         return line.cash
@@ -116,7 +118,9 @@ def cost_each(line: Priced, way: Way, share: Decimal) -> Decimal | None:
 
 
 def cash_share(lines: Iterable[Priced], cash_part: Decimal | None) -> Decimal:
-    """Return the share of cash in the payment of lines that can be paid in both ways."""
+    """Return the share of cash in a split's payment for the lines that are bought for cash and for
+    credit.
+    """
     both = least = ZERO
     for line in lines:
         if line.cash and line.credit is not None:
@@ -127,8 +131,8 @@ def cash_share(lines: Iterable[Priced], cash_part: Decimal | None) -> Decimal:
 
 
 def regraded(each: Decimal | None, grades: Mapping[str, int], was: str, now: str) -> Decimal | None:
-    """Return the price of a copy in another condition than the offered one, by the conditions'
-    weights in the rule that priced it. A condition that the rule does not buy has a price of zero.
+    """Return the price of a copy whose condition is `now` and not the offered condition `was`, by
+    the weights of the rule that priced it. A condition that the rule does not buy has the price 0.
     """
     if each is None or was == now:
         return each
@@ -140,7 +144,7 @@ def regraded(each: Decimal | None, grades: Mapping[str, int], was: str, now: str
 
 
 def need_next(state: State, to: State) -> None:
-    """Refuse a state that may not follow. Raises OfferStateWrong."""
+    """Refuse a change of the state that is not in `NEXT`. Raises OfferStateWrong."""
     if to not in NEXT[state]:
         words = state.replace("_", " ")
         raise errors.OfferStateWrong(

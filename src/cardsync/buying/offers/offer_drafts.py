@@ -1,5 +1,5 @@
-"""Makes draft offers, changes and prices their lines, and deletes them. Staff may do all of it: a
-draft binds nobody.
+"""Makes draft offers, changes and prices their lines, and deletes them. Staff may do all of this,
+because a draft does not bind the shop.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ async def draft_offer(
     note_text: str = "",
     collection_id: int | None = None,
 ) -> OfferInFull:
-    """Make a draft of these cards or of a collection's matched rows, priced by the current rules.
-    Raises InvalidPayload, NotFound.
+    """Make a draft offer for the cards `wants` or for a collection's matched rows, priced by the
+    current rules. Raises InvalidPayload, NotFound.
     """
     if collection_id is not None:
         lines = await lines_of_file(session, caller, collection_id)
@@ -148,15 +148,15 @@ async def change_draft(
     customer_id: int | UnsetType | None = UNSET,
     note_text: str | UnsetType = UNSET,
 ) -> OfferInFull:
-    """Change a draft; its lines are priced again if they are given. The owner may also change
-    customer and note later, until the offer is paid. Raises NotFound, RevisionConflict,
-    OfferStateWrong, OwnerRequired, RefusedByGrant, BuyersHidden, InvalidPayload.
+    """Change a draft. With `wants`, the cards replace all lines and are priced. The owner may also
+    change customer and note of an offer that is not a draft, until it is paid. Raises NotFound,
+    RevisionConflict, OfferStateWrong, OwnerRequired, RefusedByGrant, BuyersHidden, InvalidPayload.
     """
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     if wants is not UNSET or offer.state not in ("offered", "accepted", "received"):
         need_draft(offer)
     if offer.state != "draft":
-        # The customer who is named here gets the credit.
+        # The offer binds the shop now, and its customer gets the credit.
         must_bind_shop(caller)
     if customer_id is not UNSET:
         if customer_id is not None:
@@ -210,8 +210,8 @@ async def change_lines(
     customer_id: int | UnsetType | None = UNSET,
     note_text: str | UnsetType = UNSET,
 ) -> OfferInFull:
-    """Change lines of a draft in place, remove those that are None, and append new cards;
-    everything is priced again. Raises what `change_draft` raises.
+    """Change lines of a draft, remove the lines whose change is None, and append the cards `more`.
+    All lines are priced again. Raises the same errors as `change_draft`.
     """
     lines = await lines_of(session, caller.seller_id, offer_id)
     return await change_draft(
@@ -234,8 +234,8 @@ async def preview_lines(
     changed: Mapping[int, OfferWant | None],
     now: datetime,
 ) -> OfferTotals:
-    """Return a draft's sums with its lines changed. Nothing is written. Raises NotFound,
-    OfferStateWrong, InvalidPayload.
+    """Return the sums that a draft would have after a change of its lines. Nothing is stored.
+    Raises NotFound, OfferStateWrong, InvalidPayload.
     """
     need_draft(await offer_row(session, caller.seller_id, offer_id))
     lines = await lines_of(session, caller.seller_id, offer_id)
@@ -249,7 +249,9 @@ def _wants_after(
     changed: Mapping[int, OfferWant | None],
     more: Sequence[OfferWant],
 ) -> list[OfferWant]:
-    """Return the cards of the lines in order, equal ones joined, and the new cards after them."""
+    """Return the cards of the changed lines in their order, then the new cards. Copies of the same
+    card are joined.
+    """
     kept: dict[object, OfferWant] = {}
     for line in lines:
         want = changed[line.id] if line.id in changed else _again(line)

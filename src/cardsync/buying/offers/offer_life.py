@@ -1,7 +1,7 @@
-"""Moves an offer through its states: offered, accepted or declined, received, paid. Every step
-locks the offer's row and needs the revision that its caller has seen.
+"""Changes an offer's state: offered, accepted or declined, received, paid. Each change locks the
+offer's row, and is refused if the caller has not seen the current revision.
 
-The offered values never change: later steps write only the answer, the count and the payment.
+Offered values never change: later steps store only the answer, the counted cards and the payment.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.money import usd
 from cardsync.platform.read_json import Amount
 
-# The name in the activity feed of a person who answers by the link.
+# The name of a customer who answers by the link, in the activity feed.
 CUSTOMER = "customer"
 _CONDITIONS = frozenset(CODES.values()) - {SEALED}
 Count = Annotated[int, msgspec.Meta(ge=0, le=OFFER_COPIES)]
 
 
 class CountedLine(msgspec.Struct):
-    """A counted line; a missing value is as offered. A price by hand replaces the one that follows
-    from the condition.
+    """The counted cards of a line. A missing value means that the cards are as offered. A price by
+    hand replaces the price of the counted condition.
     """
 
     id: int
@@ -62,9 +62,10 @@ class CountedLine(msgspec.Struct):
 async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
-    """Freeze the prices for `days`. Offers of a shop are made one at a time, so that no two of them
-    use the same rest of a budget or of a limit of copies. Raises OwnerRequired, RefusedByGrant,
-    NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Offer a draft to its customer, with prices that are valid for `days` days. A lock lets the
+    shop make only one offer at a time, so that two offers do not use the same rest of a budget or
+    of a limit of copies. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
+    OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     await locked(session, Lock.SHOP, caller.seller_id)
@@ -94,9 +95,9 @@ async def answer_yes(
     shown: Sequence[int] | None = None,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Accept the offer, or the chosen lines of it. A page shows only some lines of a long offer;
-    lines that it did not show are accepted. Raises OwnerRequired, RefusedByGrant, NotFound,
-    RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Accept all lines of an offer or, with `chosen`, these lines. `shown` are the lines that the
+    customer's page showed; lines that it did not show are accepted, too. Raises OwnerRequired,
+    RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     if not by_customer:
         must_bind_shop(caller)
@@ -131,9 +132,9 @@ async def answer_no(
     *,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Decline the offer: the customer does not want it, or the cards are not as described. Only the
-    shop may decline an offer whose cards it has received. Raises OwnerRequired, RefusedByGrant,
-    NotFound, RevisionConflict, OfferStateWrong.
+    """Decline an offer: the customer does not accept it, or the cards are not as described. If the
+    cards are received, only the shop may decline. Raises OwnerRequired, RefusedByGrant, NotFound,
+    RevisionConflict, OfferStateWrong.
     """
     if not by_customer:
         must_bind_shop(caller)
@@ -157,8 +158,8 @@ async def receive(
     came: Sequence[CountedLine],
     now: datetime,
 ) -> OfferInFull:
-    """Record the received copies; other lines arrived as offered. It may be repeated until the
-    offer is paid, and then keeps the earlier count of lines that are not named.
+    """Record the counted cards of an offer. Lines that are not in `came` keep their earlier count,
+    or else count as offered. Cards may be counted again until the offer is paid.
 
     Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong,
     InvalidPayload.
@@ -193,9 +194,9 @@ async def pay(
     way: Way | None = None,
     cash_part: Decimal | None = None,
 ) -> OfferInFull:
-    """Pay for the received copies; credit is added to the customer's ledger in the same
-    transaction. `way` replaces the accepted one. Raises OwnerRequired, RefusedByGrant, NotFound,
-    RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Pay for the received copies. Credit is added to the customer's ledger in the same
+    transaction. `way` replaces the way that was accepted. Raises OwnerRequired, RefusedByGrant,
+    NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
@@ -258,8 +259,8 @@ def _asked(lines: Sequence[BuyingOfferLine]) -> Iterator[BoughtCopies]:
 
 
 def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:
-    """Refuse an offer that has ended. Raises OfferStateWrong, also for an expired offer that no
-    sweep has marked.
+    """Refuse a change of the state to `to` if it is not allowed, or if the offer's days are over,
+    even if the offer is not marked as expired yet. Raises OfferStateWrong.
     """
     need_next(offer.state, to)
     if offer.expires_at is not None and offer.expires_at <= now:
@@ -292,13 +293,13 @@ def _answered(
 
 
 def _brings(line: BuyingOfferLine, way: Way) -> bool:
-    """Return whether a line is bought in this way."""
+    """Return whether a line can be paid in this way."""
     in_cash, in_credit = line.cash_each is not None, line.credit_each is not None
     return {"cash": in_cash, "credit": in_credit, "split": in_cash or in_credit}[way]
 
 
 def _count(line: BuyingOfferLine, came: CountedLine) -> None:
-    """Record the counts. Raises InvalidPayload."""
+    """Store the counted copies, condition and prices of a line. Raises InvalidPayload."""
     condition = came.condition or line.condition
     if condition not in _CONDITIONS:
         raise errors.InvalidPayload(

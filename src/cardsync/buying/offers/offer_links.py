@@ -1,7 +1,8 @@
-"""Makes the link by which a customer sees one offer, finds the offer of a token, and admits the
-customer's requests.
+"""Makes the link by which a customer sees one offer, finds the offer of a link's token, and admits
+the customer's requests.
 
-A link is shown once, when it is made, and a new one replaces it. It ends with its offer.
+A link is shown only when it is made. A new link of an offer ends the previous link. A link works
+only while its offer is in a state of `OPEN`.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class OfferLink(NamedTuple):
 async def make_link(
     session: AsyncSession, caller: Caller, offer_id: int, origin: str, now: datetime
 ) -> OfferLinkMade:
-    """Make the offer's link, and end the previous one. `origin` is the address at which phones
-    reach this service. Raises OwnerRequired, RefusedByGrant, NotFound, OfferStateWrong.
+    """Make the offer's link, and end the previous link. `origin` is this service's address for
+    phones. Raises OwnerRequired, RefusedByGrant, NotFound, OfferStateWrong.
     """
     must_bind_shop(caller)
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
@@ -63,8 +64,8 @@ async def make_link(
 
 
 async def caller_with_offer(database: Database, token: str) -> tuple[Caller, OfferLink]:
-    """Return the caller of a customer's phone. Raises OfferLinkEnded for an invalid token, whatever
-    the reason.
+    """Return the caller and the offer of a link's token. Raises OfferLinkEnded for any invalid
+    token.
     """
     opened = await opened_by(database, _LINK, token, sees_buyers=False)
     if opened is None:

@@ -1,4 +1,4 @@
-"""Reads offers: one in full with its lines, or a page of them, newest first."""
+"""Reads offers: one offer with its lines, or a page of offers, newest first."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from cardsync.platform.kit import row_pages
 from cardsync.platform.kit.struct_rows import struct_of
 
 LINE = BuyingOfferLine
-# The copies and prices that a line counts now, the same in SQL as `counted` for a row.
+# The SQL expressions for a line's current copies and prices. `counted` computes the same for a row.
 _COPIES: Final = func.coalesce(LINE.received_copies, LINE.copies)
 _NOW = LINE.received_copies.is_not(None)
 
 
 async def one_offer(session: AsyncSession, caller: Caller, offer_id: int) -> OfferInFull:
-    """Return an offer's row. Return one offer with its lines. Raises NotFound."""
+    """Return one offer with its lines. Raises NotFound."""
     return await in_full(session, caller, await offer_row(session, caller.seller_id, offer_id))
 
 
@@ -100,7 +100,7 @@ async def find_offers(
 async def offer_row(
     session: AsyncSession, seller_id: int, offer_id: int, *, locked: bool = False
 ) -> BuyingOffer:
-    """Return an offer's row. Return one offer with its lines. Raises NotFound."""
+    """Return an offer's row. Raises NotFound."""
     query = select(BuyingOffer).where(
         BuyingOffer.seller_id == seller_id, BuyingOffer.id == offer_id
     )

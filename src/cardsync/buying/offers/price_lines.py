@@ -1,7 +1,7 @@
 """Prices a customer's cards by the shop's buy rules, or by hand, as lines of an offer.
 
-Copies that the rules buy at different prices become one line each; copies that they don't buy
-become a line without prices and with the reason.
+If the rules buy copies of a card at different prices, each price gets a line. Copies that the rules
+don't buy get a line without prices, with the reason.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CARD = (
     "printing",
     "language",
 )
-# A line that a rule has not priced has no grades, no reason and no rule.
+# The default values of a line's columns, for lines that were priced by hand.
 _PLAIN: Final[Mapping[str, Any]] = {
     "cash_each": None,
     "credit_each": None,
@@ -59,8 +59,8 @@ _PLAIN: Final[Mapping[str, Any]] = {
 
 
 class OfferWant(msgspec.Struct):
-    """A customer's cards. Without `printing` it is the product's own. A price by hand replaces the
-    rules' price.
+    """A customer's copies of a card. Without `printing`, they have the product's own printing. A
+    price by hand replaces the rules' price.
     """
 
     product_id: Id
@@ -71,13 +71,15 @@ class OfferWant(msgspec.Struct):
     cash_each: Amount | None = None
     credit_each: Amount | None = None
     price_of: Text | None = None
-    """The finish whose price counts, where the card's own is unknown: one of `other_finishes`"""
+    """One of `other_finishes`, whose price replaces the card's unknown price"""
 
 
 async def priced(
     session: AsyncSession, caller: Caller, wants: Sequence[OfferWant], now: datetime
 ) -> list[dict[str, Any]]:
-    """Return the columns of the lines, in the order of `wants`. Raises InvalidPayload."""
+    """Price the cards, and return the columns of the offer's lines, in the order of `wants`. Raises
+    InvalidPayload.
+    """
     if not 1 <= len(wants) <= OFFER_LINES:
         raise errors.InvalidPayload(f"lines: an offer has 1 to {OFFER_LINES} lines")
     known = await known_products(session, caller, [want.product_id for want in wants])

@@ -1,4 +1,4 @@
-"""HTTP routes of offers: drafts, and the steps of an offer's life."""
+"""HTTP routes of offers: drafts, and the changes of an offer's state."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _STEP = problems(*_REFUSED)
 
 
 class NewOffer(msgspec.Struct):
-    """Either `lines`, or the matched rows of a collection."""
+    """A new draft offer, for `lines` or for the matched rows of a collection."""
 
     lines: Lines | None = None
     """The cards that the customer brings"""
@@ -58,11 +58,11 @@ class NewOffer(msgspec.Struct):
 
 
 class OfferChanges(msgspec.Struct):
-    """`lines` replace all lines, and are priced again."""
+    """Changes of an offer. `lines` replace all lines of a draft, and are priced."""
 
     revision: Revision
     lines: Lines | UnsetType = UNSET
-    """The lines that take the place of all lines"""
+    """The lines that replace all lines of the draft"""
     customer_id: Id | UnsetType | None = UNSET
     note: str | UnsetType = UNSET
 
@@ -74,31 +74,35 @@ class Seen(msgspec.Struct):
 class ToOffer(msgspec.Struct):
     revision: Revision
     days: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_DAYS)] = OFFER_DAYS_USUAL
-    """For how many days the offer holds"""
+    """The number of days for which the offer is valid"""
 
 
 class OfferAcceptance(msgspec.Struct):
-    """`lines` are the IDs of the accepted ones, null for all. `cash_part` belongs to a split."""
+    """A customer's acceptance. `lines` are the IDs of the accepted lines; null means all lines.
+    `cash_part` is the part of a split that is paid in cash.
+    """
 
     revision: Revision
     way: Way
     cash_part: Amount | None = None
     lines: Annotated[list[Id], msgspec.Meta(max_length=OFFER_LINES)] | None = None
-    """The ids of the accepted lines; null: all"""
+    """The ids of the accepted lines; null for all lines"""
 
 
 class Came(msgspec.Struct):
-    """The lines that differ from the offer. Other accepted lines arrived as offered, or as they
-    were counted before.
+    """The counted cards of an offer. `lines` are the lines that differ from the offer; other
+    accepted lines keep their earlier count, or count as offered.
     """
 
     revision: Revision
     lines: Annotated[list[CountedLine], msgspec.Meta(max_length=OFFER_LINES)] = []
-    """The lines that are not as offered"""
+    """The lines that differ from the offer"""
 
 
 class ToPay(msgspec.Struct):
-    """`way` replaces the accepted one. `cash_part` belongs to it."""
+    """A payment. `way` replaces the accepted way; `cash_part` is the part of a split that is paid
+    in cash.
+    """
 
     revision: Revision
     way: Way | None = None
@@ -119,8 +123,8 @@ async def list_offers(
 
 @post("/buying/offers", responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound))
 async def draft_offer(caller: Caller, session: AsyncSession, data: NewOffer) -> OfferInFull:
-    """Draft an offer: its lines are priced by the buy rules, or by hand. It binds nobody before the
-    owner offers it.
+    """Draft an offer. Its lines are priced by the buy rules or by hand. A draft does not bind the
+    shop.
     """
     if (data.lines is None) == (data.collection_id is None):
         raise errors.InvalidPayload("lines: give either lines or a collection_id")
@@ -157,7 +161,7 @@ async def read_offer(caller: Caller, session: AsyncSession, offer_id: int) -> Of
 async def change_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: OfferChanges
 ) -> OfferInFull:
-    """Change a draft; customer and note may be changed until the offer is paid."""
+    """Change a draft. Customer and note of an offer can be changed until it is paid."""
     return await offer_drafts.change_draft(
         session,
         caller,
@@ -185,7 +189,7 @@ async def delete_offer(caller: Caller, session: AsyncSession, offer_id: int) -> 
 async def make_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: ToOffer
 ) -> OfferInFull:
-    """Offer a draft to its customer: its prices hold for so many days, and never change."""
+    """Offer a draft to its customer. Its prices are valid for `days` days, and do not change."""
     return await offer_life.offer_it(
         session, caller, offer_id, data.revision, data.days, clock.now()
     )
@@ -202,8 +206,8 @@ async def make_offer_link(
     settings: Settings,
     offer_id: int,
 ) -> OfferLinkMade:
-    """Make the link by which the customer sees this offer, and nothing else. A new link ends the
-    one before.
+    """Make the link by which the customer sees this offer only. A new link ends the previous
+    link.
     """
     origin = settings.origin_for(request.headers.get("host"))
     return await offer_links.make_link(session, caller, offer_id, origin, clock.now())
@@ -213,7 +217,7 @@ async def make_offer_link(
 async def accept_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: OfferAcceptance
 ) -> OfferInFull:
-    """Note that the customer accepts all lines or some, for cash, credit or both."""
+    """Record that the customer accepts all or some lines, for cash, credit or both."""
     return await offer_life.answer_yes(
         session,
         caller,
@@ -230,7 +234,7 @@ async def accept_offer(
 async def decline_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: Seen
 ) -> OfferInFull:
-    """Note that the customer declines, or that the shop takes the cards no more."""
+    """Record that the customer declines the offer, or that the shop does not take the cards."""
     return await offer_life.answer_no(session, caller, offer_id, data.revision, clock.now())
 
 
@@ -238,7 +242,7 @@ async def decline_offer(
 async def receive_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: Came
 ) -> OfferInFull:
-    """Note the cards as they were counted, with their conditions."""
+    """Record the counted cards with their conditions."""
     return await offer_life.receive(
         session, caller, offer_id, data.revision, data.lines, clock.now()
     )
@@ -248,7 +252,7 @@ async def receive_offer(
 async def pay_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: ToPay
 ) -> OfferInFull:
-    """Pay what came. Credit is in the customer's ledger at once."""
+    """Pay for the received cards. Credit is added to the customer's ledger immediately."""
     return await offer_life.pay(
         session,
         caller,
@@ -267,8 +271,8 @@ async def pay_offer(
     dependencies=WRITING_SEEN,
 )
 async def stock_offer(writer: Writer, offer_id: int, data: Seen) -> OfferInFull:
-    """Take the cards into stock: drafts of new listings with their cost, which the owner
-    publishes.
+    """Take the cards into stock: make drafts of listings with their costs, which the owner can
+    publish.
     """
     session, caller, _, now, _ = writer
     async with writes.stock_offer(writer, offer_id):

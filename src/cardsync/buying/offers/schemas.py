@@ -23,23 +23,23 @@ class Shop(NamedTuple):
     name: str
     terms: str
     buylist: str = ""
-    """The address of its public buylist, where that is open"""
+    """The address of the shop's public buylist; empty if it is not open"""
 
 
 class Received(msgspec.Struct):
-    """The counted cards. `changed` describes in sentences the differences from the offer."""
+    """The counted cards of a line. `changed` has the differences from the offer as sentences."""
 
     copies: Annotated[int, Column("received_copies")]
     condition: Annotated[str, Column("received_condition")]
     cash_each: Annotated[Usd | None, Column("received_cash_each")]
     credit_each: Annotated[Usd | None, Column("received_credit_each")]
     changed: Annotated[list[str], OfRow(changes)]
-    """The differences from the offer, in sentences"""
+    """The differences from the offer, as sentences"""
 
 
 class OfferLine(msgspec.Struct):
-    """Copies with one price; without prices they are not bought, and `reason` is why. `accepted` is
-    null until the offer is answered.
+    """Copies of a card with the same price. Copies without prices are not bought, for the reason
+    `reason`. `accepted` is null until the offer is answered.
     """
 
     id: int
@@ -58,39 +58,39 @@ class OfferLine(msgspec.Struct):
     reason_code: Reason | None
     """The reason as a code, such as no_price"""
     price_of: str | None
-    """The finish whose price counts by a person's choice"""
+    """The finish whose price a person chose"""
     price_taken: PriceTakenShown | None
-    """The price by which the card was valued; null: none is known, or it was set by hand"""
+    """The price by which the card was valued; null if none is known or the price was set by hand"""
     other_finishes: list[OtherFinish]
-    """The finishes that may be chosen in place of an unknown price"""
+    """The finishes with a known price, one of which may be chosen if the card's price is unknown"""
     explanation: list[str]
     by_hand: bool
-    """Its prices were set by hand"""
+    """Whether the prices were set by hand"""
     rule_id: int | None
     accepted: bool | None
-    """Whether the customer accepted it; null before the answer"""
+    """Whether the customer accepted the line; null until the offer is answered"""
     received: Annotated[Received | None, OfRow(_received)]
-    """The copies that arrived; null before"""
+    """The counted copies; null until they are counted"""
     quick_add_id: int | None
-    """The quick-add entry of the copies; null before"""
+    """The quick-add entry of the copies; null until they are taken into stock"""
 
 
 class OfferTotals(msgspec.Struct):
-    """The bought copies, and their sums if paid in cash or in credit. Lines without a price are not
-    counted.
+    """The number of bought copies, and their sums if paid in cash or in credit. Lines without a
+    price are not bought.
     """
 
     copies: int
     cash: Usd
     credit: Usd
     not_counted: int
-    """The lines that the amounts leave out"""
+    """The number of lines that are not bought"""
 
 
 class Offer(msgspec.Struct):
-    """`totals` counts the lines that are bought: all of a draft, later the accepted ones, and the
-    received ones after they are counted. `revision` must be sent with the next change.
-    `customer_name` and `note` are empty for a caller who may not see buyers.
+    """A shop's offer for a customer's cards. `totals` are the sums of all bought lines, after the
+    answer of the accepted lines, and after the count of the counted copies. The next change must
+    send `revision`. `customer_name` and `note` are empty for a caller who may not see buyers.
     """
 
     id: int
@@ -121,25 +121,27 @@ class Offer(msgspec.Struct):
 
 class OfferInFull(Offer):
     lines: list[OfferLine]
-    """The cards of the offer"""
+    """The lines of the offer"""
 
 
 class Offers(msgspec.Struct):
-    """`next` is the cursor of the next page, null on the last one."""
+    """A page of offers. `next` is the cursor of the next page; null on the last page."""
 
     offers: list[Offer]
     next: int | None
 
 
 class OfferLinkMade(msgspec.Struct):
-    """The link is shown once; a new one ends it."""
+    """The customer's link to an offer. It is shown only once; a new link ends it."""
 
     offer_id: int
     url: str
 
 
 def counted(line: BuyingOfferLine) -> Priced:
-    """Return the copies and prices of the line as it counts now: no copies if it was not accepted."""
+    """Return the current copies and prices of a line: counted if they were counted, else offered. A
+    line that was not accepted has no copies.
+    """
     if line.accepted is False:
         return Priced(0, None, None)
     if line.received_copies is None:
@@ -152,7 +154,9 @@ def _received(row: BuyingOfferLine) -> Received | None:
 
 
 def changes(row: BuyingOfferLine) -> list[str]:
-    """Describe how the received line differs from the offered one."""
+    """Return sentences about the differences between the counted and the offered cards of a
+    line.
+    """
     said = []
     if row.received_copies is not None and row.received_copies != row.copies:
         said.append(f"{row.received_copies} of {row.copies} copies were received.")

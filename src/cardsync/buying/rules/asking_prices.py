@@ -1,5 +1,6 @@
-"""Prices the cards that a shop has bought by its own current pricing rules, each copy in its own
-condition. A condition without a market price counts by the percentages of the rule that bought it.
+"""Prices the cards that a shop has bought by its current pricing rules, in the condition of each
+copy. If a condition has no market price, its market price is estimated by the condition's
+percentages in the rule that bought the copy.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ async def asking_prices(
     lines: Sequence[tuple[WantedLine, Mapping[str, int]]],
     now: datetime,
 ) -> list[int | None]:
-    """Return the shop's own price for a copy of each line. `lines` include the percentages of their
-    conditions. None: the rules set no price.
+    """Return the shop's price for a copy of each line; None if the pricing rules give none. Each
+    line has the percentages of the conditions in its buy rule.
     """
     if not lines:
         return []
@@ -58,7 +59,7 @@ async def asking_prices(
 def _of(
     line: WantedLine, shares: Mapping[str, int], facts: LineFacts | None, base: Base
 ) -> int | None:
-    """Return a price of the copy in its own condition."""
+    """Return the market price or low price (`base`) of a copy in the line's condition."""
     taken = None if facts is None else price_taken(line, facts, base, shares)
     share = shares.get(line.condition)
     if taken is None or taken.source != base or not share:

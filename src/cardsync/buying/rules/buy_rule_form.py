@@ -1,7 +1,7 @@
 """Converts a buy rule to the fields of a form, and the fields back to the body of a rule. Pure.
 
-A part with several entries is a small table: `bands.from`, `bands.cash` and `bands.credit` hold the
-cells of its rows, from the first row to the last.
+A part with several entries is a small table in the form. For example, the fields `bands.from`,
+`bands.cash` and `bands.credit`, each repeated per row, are the cells of the bands.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEXTS: Final = (
     *BUDGET,
     *(f"grade_{grade}" for grade in GRADES),
 )
-# The cells of each table's rows. A row whose `_TYPED` cells are all empty is ignored.
+# The columns of each table. A row is ignored if its first `_TYPED` cells are all empty.
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "bands": ("from", "cash", "credit"),
     "bulk": ("cash", "credit", "rarity", "game"),
@@ -39,7 +39,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
 _TYPED: Final[Mapping[str, int]] = {"bands": 3, "bulk": 3, "lists": 1} | dict.fromkeys(
     ("stock_steps", "days_steps"), 2
 )
-# The words of pages for fields and for rows of tables.
+# The names of fields and of tables' rows on pages.
 NAMES: Final = {
     "bands": "Tier",
     "bulk": "Bulk price",
@@ -60,14 +60,16 @@ Row = dict[str, str]
 
 
 class RuleForm(NamedTuple):
-    """The texts of the fields, and the rows of the tables."""
+    """The texts of a form: its fields, and the rows of its tables."""
 
     texts: dict[str, str]
     rows: dict[str, list[Row]]
 
 
 def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) -> RuleForm:
-    """Return the typed form. `one` returns a field's text, `every` the texts of all its rows."""
+    """Return the form as a member sent it. `one` returns a field's text, `every` the texts of a
+    field that is repeated.
+    """
     rows = {}
     for table, cells in TABLES.items():
         columns = [[text.strip() for text in every(f"{table}.{cell}")] for cell in cells]
@@ -78,7 +80,7 @@ def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) 
 
 
 def form_of(rule: Mapping[str, Any]) -> RuleForm:
-    """Return the texts of a rule, which is in its form on the wire."""
+    """Return the form of a rule, whose fields are as in the API."""
     shares = {f"grade_{grade}": _share(rule["conditions"].get(grade)) for grade in GRADES}
     budget = {name: rule["budget"][name] or "" for name in BUDGET}
     texts = {name: rule[name] for name in ("name", "query", "base", "state")} | {
@@ -114,22 +116,25 @@ def _share(bp: int | None) -> str:
 
 
 def named(problem: str) -> str:
-    """Return an error with the page's name for its field."""
+    """Return an error message with the page's name of the field."""
     field, colon, rest = problem.partition(":")
     name = NAMES.get(field.partition(".")[0])
     return f"{name}{colon}{rest}" if name else problem
 
 
 def said(table: str, row: Row) -> bool:
-    """Return whether a row of a table is filled in; the blank one at its end is not."""
+    """Return whether a row of a table is filled in. Each table ends with a blank row."""
     return any(row[cell] for cell in TABLES[table][: _TYPED[table]])
 
 
 def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, object]:
-    """Return the body of the rule in the form. `lists` are the shop's, by name. Raises InvalidRule."""
+    """Return the body of the rule in the form. `lists` has the IDs of the shop's lists by name.
+    Raises InvalidRule.
+    """
     texts = form.texts
     most, priority = _whole(texts, "most_copies"), _whole(texts, "priority")
-    # Without these fields, a new rule is last and enabled, and an existing one keeps both.
+    # If these fields are missing, a new rule is last and enabled, and an existing rule keeps its
+    # priority and state.
     place = {} if priority is None else {"priority": priority}
     used = {"enabled": texts["enabled"] == "yes"} if texts["enabled"] else {}
     return {
@@ -162,7 +167,7 @@ def _whole(texts: Row, field: str) -> int | None:
 def _rows(
     form: RuleForm, table: str, read: Callable[[Row], dict[str, object]]
 ) -> list[dict[str, Any]]:
-    """Parse the filled rows. Raises InvalidRule, which names the row."""
+    """Parse the rows of a table that are filled in. Raises InvalidRule, which names the row."""
     entries = []
     for place, row in enumerate(form.rows[table], start=1):
         if not said(table, row):

@@ -1,6 +1,6 @@
 """Converts buy rules from JSON and from rows into the engine's objects, and back. Pure.
 
-`errors.InvalidRule` names a field that the body may not have, or a field with a wrong value.
+`errors.InvalidRule` names the unknown field, or the field with a wrong value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from cardsync.platform.read_json import read
 from cardsync.prices.engine.rules import InvalidRule
 from cardsync.prices.inputs.rule_json import IN_COLUMNS, Name, Priority, Query
 
-# A body may have these fields because answers have them.
+# A body may have these fields, because a caller may send back a rule that the API returned. They
+# are ignored.
 _ANSWERED: Final = frozenset({"id", "preset", "created_at", "updated_at", "warnings", "tests"})
 
 
@@ -39,7 +40,7 @@ class BuyRuleFields(_Changed, forbid_unknown_fields=True):
 
 
 def read_buy_rule(body: Mapping[str, object], base: BuyRule) -> BuyRule:
-    """Return the rule with the fields of the body. Raises InvalidRule."""
+    """Return the rule `base` with the fields of the body. Raises InvalidRule."""
     given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = read(given, BuyRuleFields, refusal=errors.InvalidRule)
     try:
@@ -49,8 +50,8 @@ def read_buy_rule(body: Mapping[str, object], base: BuyRule) -> BuyRule:
 
 
 class BuyRuleShown(_Shown, kw_only=True):
-    """Money is in dollars, percentages are whole basis points. `conditions` has each condition's
-    share of a Near Mint copy's price; a missing condition is not bought.
+    """A buy rule. Money is in dollars, percentages are whole basis points. `conditions` has each
+    condition's share of a Near Mint copy's price; a missing condition is not bought.
     """
 
     preset: str | None
@@ -66,7 +67,7 @@ def buy_rule_body(row: StoredBuyRule, warnings: list[str]) -> BuyRuleShown:
 
 
 def columns_of(rule: BuyRule) -> dict[str, object]:
-    """Return the values of a rule's row without its IDs and times."""
+    """Return the values of a rule's columns, without IDs and times."""
     fields: dict[str, object] = msgspec.to_builtins(rule)
     columns = {name: fields.pop(name) for name in IN_COLUMNS}
     columns.pop("id")

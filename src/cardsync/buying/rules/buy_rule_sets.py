@@ -1,5 +1,5 @@
-"""Writes a shop's buy rules. Writes run one at a time, under the lock of the seller's state row, so
-that no two rules share a priority.
+"""Creates, changes and deletes a shop's buy rules. Writes run one at a time, under the lock of the
+seller's state row, so that no two rules have the same priority.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def bodies(
     session: AsyncSession,
     rows: Sequence[StoredBuyRule],
 ) -> list[BuyRuleShown]:
-    """Return the answers of the rules, each with its warnings."""
+    """Return the rules as structs of the API, each with the warnings of its query."""
     found = await selections(session, NOBODY, [row.query for row in rows])
     return [
         buy_rule_body(row, selection.warnings) for row, selection in zip(rows, found, strict=True)
@@ -78,7 +78,7 @@ async def read_all(session: AsyncSession, caller: Caller) -> list[BuyRuleShown]:
 
 
 async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> BuyRuleShown:
-    """Delete a buy rule. Return one buy rule. Raises NotFound."""
+    """Return one buy rule. Raises NotFound."""
     caller.must_be_owner()
     return (await bodies(session, [await _one(session, caller.seller_id, rule_id)]))[0]
 
@@ -162,7 +162,7 @@ async def remove(
     rule_id: int,
     now: datetime,
 ) -> None:
-    """Delete a buy rule. Return one buy rule. Raises NotFound."""
+    """Delete a buy rule. Raises NotFound."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     row = await _one(session, caller.seller_id, rule_id)
@@ -179,8 +179,8 @@ async def apply_preset(
     preset: str,
     now: datetime,
 ) -> BuyRuleShown:
-    """Replace the earlier preset's rule by this preset's. Delete a buy rule. Return one buy rule.
-    Raises NotFound.
+    """Create the rule of a preset. It replaces the rule of an earlier preset, and any rule with the
+    same priority. Raises NotFound.
     """
     caller.must_be_owner()
     try:
@@ -220,7 +220,7 @@ async def apply_preset(
 
 
 def _before_default(rows: Sequence[StoredBuyRule]) -> int:
-    """Return a priority after the other rules and before the preset's."""
+    """Return a priority after all other rules and before the preset's rule."""
     before = [row.priority for row in rows if row.priority < DEFAULT_PRIORITY]
     return min(max(before, default=0) + _STEP, DEFAULT_PRIORITY - 1)
 
@@ -231,8 +231,8 @@ async def _fitting(
     rule: BuyRule,
     others: Sequence[StoredBuyRule],
 ) -> BuyRule:
-    """Return the rule with names of cards in quotes. Create a buy rule. Raises InvalidRule,
-    InvalidQuery.
+    """Check that a rule's priority is free and that its query can be parsed. Return the rule with
+    the names of cards in its query in quotes. Raises InvalidRule, InvalidQuery.
     """
     taken = next((one for one in others if one.priority == rule.priority), None)
     if taken is not None:
@@ -258,8 +258,8 @@ async def _fitting(
 
 
 async def readable_query(session: AsyncSession, seller_id: int, query: str) -> str:
-    """Return the query of a buy rule with names of cards in quotes: names from catalogs, because a
-    customer may bring cards that the shop does not have. Raises InvalidQuery.
+    """Return the query of a buy rule with the names of cards in quotes. The names are from
+    catalogs, because customers may bring cards that the shop does not have. Raises InvalidQuery.
     """
     names = NamesOf.CATALOGS
     return await need_readable(session, NOBODY, query, names=names, named_by=seller_id)

@@ -1,7 +1,7 @@
-"""Reads, writes and checks the rule tests of buying: a search over the shop's cards, and the
-expected payment in cash for a Near Mint copy of each.
+"""Reads, writes and checks the rule tests of buying. A test is a search over the shop's cards, and
+the expected payment in cash for a Near Mint copy of each card.
 
-The expectations are those of pricing's rule tests that name an amount.
+The possible expectations are the expectations of pricing's rule tests that compare with an amount.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class CardThatBreaks(msgspec.Struct):
 
 
 class BuyRuleVerdict(msgspec.Struct):
-    """`unread` is why a test's search selects less than its words ask for; such a test fails."""
+    """The result of a test. `unread` is why the test's search can't be read in full, for example
+    because its list was deleted; such a test fails.
+    """
 
     id: int
     name: str
@@ -79,7 +81,7 @@ class BuyRuleVerdict(msgspec.Struct):
     expectation: str
     red: bool
     cards: int
-    """The cards that were tested"""
+    """The number of tested cards"""
     failing: int
     first: list[CardThatBreaks]
     """The first cards that fail"""
@@ -88,7 +90,7 @@ class BuyRuleVerdict(msgspec.Struct):
 
 class BuyRuleVerdicts(msgspec.Struct):
     red: int
-    """How many tests fail"""
+    """The number of failing tests"""
     rule_tests: list[BuyRuleVerdict]
 
 
@@ -171,8 +173,8 @@ async def remove(
 
 
 async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRuleVerdicts:
-    """Judge every test on what the rules would pay if all drafts were published. Run the rule
-    tests. Each card is judged by itself: other cards do not use up a budget.
+    """Run all tests on the prices that the rules would pay if all drafts were published. Budgets
+    are ignored.
     """
     caller.must_be_owner()
     tests = await _tests_of(session, caller.seller_id)
@@ -220,7 +222,9 @@ async def _judged(
 
 
 def _failing(test: BuyRuleTest, valued: Valued) -> list[int]:
-    """Return the indexes of the lines that fail; a line that is not bought has the price zero."""
+    """Return the indexes of the lines that fail the test. A line that is not bought has the price
+    0.
+    """
     prices = pl.DataFrame({"asks": [one.cash for one in valued.lines]}, schema={"asks": pl.Int64})
     marked = prices.with_columns(current_price="asks")
     fails = marked.select(read_expectation(test.expectation).failing()).to_series()

@@ -1,6 +1,6 @@
 """Reads the amounts that the shop has promised today by each buy rule, and checks an offer against
-the rest of the rules' budgets. An offer counts on the day on which it was made, until it ends
-unpaid.
+the rest of the rules' budgets. An offer counts for the day on which it was made, unless it has been
+declined or has expired.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars, to_units
 
-# A split and an open offer count in both, so that no later choice can exceed a budget.
+# A split, and an offer that is not answered yet, count in full for cash and for credit, so that no
+# later choice of the way can exceed a budget.
 _PROMISED: Final = queries_of(__package__)["promised"]
 
 
@@ -35,7 +36,7 @@ class Promise(NamedTuple):
 
 
 async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> dict[int, Spent]:
-    """Return the amounts that the shop has promised today by each rule."""
+    """Return the amounts that the shop has promised today, by the ID of the buy rule."""
     today = now.astimezone(ZoneInfo(caller.account.time_zone))
     midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = await session.execute(text(_PROMISED), {"seller": caller.seller_id, "since": midnight})
@@ -45,8 +46,8 @@ async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> d
 async def need_budget(
     session: AsyncSession, caller: Caller, promises: Iterable[Promise], now: datetime
 ) -> None:
-    """Check an offer's lines against the rest of the budgets that other offers leave; the caller
-    holds the shop's lock. Raises InvalidPayload.
+    """Check that an offer's lines do not exceed the rest of the budgets after today's other offers.
+    The caller holds the shop's lock. Raises InvalidPayload.
     """
     asked: dict[int, Spent] = {}
     for rule_id, cash, credit in promises:

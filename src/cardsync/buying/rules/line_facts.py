@@ -1,10 +1,10 @@
 """Reads the facts about a customer's cards: prices, copies, days to sell, lists, and the first buy
-rule that selects each.
+rule that selects each card.
 
-One statement reads all cards of an offer, and the shop's cards of their products once. If the shop
-has no Near Mint copy itself, the market's newest prices of the product are used, and otherwise the
-last prices of a sold-out copy. For cards without any market price a second statement reads the
-prices of other conditions and finishes.
+One statement reads the facts of all cards of an offer. If the shop has no Near Mint copy of a card
+in stock, the prices are the newest market prices of the product, or else the last prices of a
+sold-out copy. For cards without a market price, a second statement reads the prices of other
+conditions and finishes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.rules.file_queries import CARDS, NOBODY, fill_rows
 
 Key = tuple[int, str, str]
-# Days of sales from which the time to sell a card is estimated.
+# The time to sell a card is estimated by its sales in this time.
 SOLD_DAYS: Final = timedelta(days=365)
 _WANTED: Final = """
     wanted_card AS MATERIALIZED (
@@ -51,11 +51,12 @@ _PRICES: Final = ", ".join(
     )
 )
 _SHOP: Final = queries_of(__package__)["shop"].format(prices=_PRICES, placed_at=PLACED_AT)
-# The market's own figures: the newest of each source, and those of the newest look at listings.
+# The market's own prices: the newest prices of each source, and the listings that were observed
+# last.
 _MARKET: Final = queries_of(__package__)["market"]
 _FACTS: Final = queries_of(__package__)["facts"].format(wanted=_WANTED, shop=_SHOP, market=_MARKET)
-# The prices of the same card in other conditions and finishes; the shop's own price is the first of
-# each. The catalog has a product for each finish of a card.
+# The prices of the same card in other conditions and finishes. The shop's own prices have
+# precedence. The catalog has one product for each finish of a card.
 _OTHERS: Final = queries_of(__package__)["others"].format(wanted=_WANTED)
 _OTHERS_SCHEMA: Final[dict[str, Any]] = {
     "wanted": pl.Int64,
@@ -87,7 +88,7 @@ _KEY: Final = ("product_id", "finish", "language")
 
 
 class CardTexts(NamedTuple):
-    """The texts of a card, for its row on a page."""
+    """The texts of a card that pages show."""
 
     product_name: str
     set_name: str
@@ -97,8 +98,8 @@ class CardTexts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Facts by product, finish and language; the cards with their texts; and the rules, in which
-    those with an unreadable query are marked.
+    """The facts by product, finish and language; the cards with their texts; and the rules, which
+    are marked as broken if their query can't be parsed.
     """
 
     of_cards: dict[Key, LineFacts]
@@ -111,7 +112,7 @@ def key_of(line: WantedLine) -> Key:
 
 
 def texts_of(cards: pl.DataFrame, products: Iterable[int]) -> dict[int, CardTexts]:
-    """Return the texts of some products among an offer's cards."""
+    """Return the texts of the products `products` in an offer's cards, by product ID."""
     asked = cards.filter(pl.col("product_id").is_in(list(products)))
     rows = asked.select("product_id", *CardTexts._fields).iter_rows()
     return {row[0]: CardTexts(*row[1:]) for row in rows}
@@ -124,7 +125,7 @@ async def read_facts(
     rules: Sequence[BuyRule],
     now: datetime,
 ) -> Facts:
-    """Return the facts about the lines' cards. `rules` are live, in order."""
+    """Return the facts about the lines' cards. `rules` are the live rules by priority."""
     if not lines:
         return Facts({}, pl.DataFrame(schema=_SCHEMA), list(rules))
     wanted = await asyncio.to_thread(_wanted, lines)
@@ -166,7 +167,7 @@ async def _others(
 
 
 def _wanted(lines: Sequence[WantedLine]) -> dict[str, object]:
-    """Return the columns of the keys, each key once."""
+    """Return the lines' keys (product, finish and language), without duplicates, as columns."""
     keys = zip(*dict.fromkeys(map(key_of, lines)), strict=True)
     return {name: list(values) for name, values in zip(_KEY, keys, strict=True)}
 
@@ -187,8 +188,8 @@ async def _governing(
     frame: pl.DataFrame,
     now: datetime,
 ) -> tuple[list[BuyRule], list[int | None], pl.DataFrame]:
-    """Return the rules, the first of them that selects each card, and the cards with the shop's own
-    targets if a rule needs them.
+    """Return the rules, the ID of the first rule that selects each card, and the cards, with the
+    shop's own targets if a rule needs them.
     """
     found = await selections(session, NOBODY, [rule.query for rule in rules])
     judged = [
@@ -224,7 +225,9 @@ async def _selected(
 
 
 def as_cards(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the products in the form of cards for searches: Near Mint copies without a listing."""
+    """Return the products as rows of cards, so that searches can select them: Near Mint copies
+    without a listing.
+    """
     nothing = pl.lit(None, pl.Int64)
     return frame.select(
         "product_name",

@@ -1,4 +1,4 @@
-"""Tables of buy rules: `buy_rule` and `buy_rule_test`."""
+"""The tables of buy rules: `buy_rule` and `buy_rule_test`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cardsync.prices.engine.rules import RuleState
 
 
 class StoredBuyRule(Base):
-    """A buy rule; the fields that define its price are in `settings`."""
+    """A buy rule. The fields that define its prices are in `settings`."""
 
     __tablename__ = "buy_rule"
     __table_args__ = (
@@ -40,8 +40,8 @@ class StoredBuyRule(Base):
 
 
 class BuyRuleTest(Base):
-    """A search over the cards of the shop, and the payment that the seller expects for a Near Mint
-    copy of each.
+    """A rule test of buying: a search over the shop's cards, and the payment that the seller
+    expects for a Near Mint copy of each card.
     """
 
     __tablename__ = "buy_rule_test"

@@ -1,5 +1,5 @@
-"""Prices a customer's cards as the shop's own rules would price a Near Mint copy today: without
-promotions, reviews and control groups, and as cards without an earlier price.
+"""Prices a customer's cards by the shop's own pricing rules, as Near Mint copies without an earlier
+price. Promotions, reviews and control groups are ignored.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cardsync.prices.inputs.cards_to_price import choices, first_of, guards_of
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.rules.file_queries import CARDS, NOBODY
 
-# A rule may read tables of the seller. If rows are spread over nodes, the rows are first passed to
-# a node, whose query may use none of our tables.
+# A rule's condition may read tables of the seller. On a distributed database, the cards are a part
+# of the statement that is sent to a node, because they can't be a table there.
 _FIRST: Final = """
     WITH c AS MATERIALIZED ({cards})
     SELECT {rule}, {guards} FROM c ORDER BY c.id
@@ -34,7 +34,7 @@ async def own_targets(
     cards: pl.DataFrame,
     now: datetime,
 ) -> pl.Series:
-    """Return the target of each card, in the order of the rows that `fill_rows` has copied."""
+    """Return the targets of the cards that `fill_rows` has copied, in their order."""
     account = await session.get_one(Account, seller_id)
     run = _unheld(await run_of(session, account, now))
     chosen = await choices(session, NOBODY, run)
@@ -47,7 +47,7 @@ async def own_targets(
 
 
 def _unheld(run: Run) -> Run:
-    """Return the run without sales, and without the pause, the reviews and the control groups."""
+    """Return the run without promotions, the pause, reviews and control groups."""
     seller = replace(
         run.seller,
         automatic_pricing_paused=False,

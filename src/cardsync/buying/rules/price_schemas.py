@@ -15,8 +15,9 @@ from cardsync.platform.money import dollars
 
 
 class PriceTakenShown(msgspec.Struct):
-    """The price by which a card was valued. If its own is unknown, `condition` is another one.
-    `finish` is another one only if a person chose it.
+    """The price by which a card was valued. `condition` is not Near Mint if the price of a Near
+    Mint copy is unknown. `finish` is not the card's own finish only if a person chose another
+    finish.
     """
 
     source: Base
@@ -28,7 +29,7 @@ class PriceTakenShown(msgspec.Struct):
 
 
 class OtherFinish(msgspec.Struct):
-    """A finish of the same card with a known market price, which counts if a person chooses it."""
+    """Another finish of the card with a known market price, which a person may choose."""
 
     finish: str
     amount: str
@@ -36,7 +37,9 @@ class OtherFinish(msgspec.Struct):
 
 
 def finishes_to_choose(line: WantedLine, facts: LineFacts) -> list[OtherFinish]:
-    """Return the other finishes with a market price, each with that of its best condition."""
+    """Return the other finishes of the card with a known market price, each with the market price
+    of its best condition.
+    """
     best: dict[str, int] = {}
     for each in facts.others:
         if each.finish != line.finish and each.market is not None:

@@ -1,5 +1,5 @@
-"""Checks an offer against the limit of copies and the stock steps of its rules, by the copies that
-the shop has and expects when the offer is made.
+"""Checks an offer against the limits of copies and the stock steps of its rules, by the copies that
+the shop has in stock and on order when the offer is made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from cardsync.platform import errors
 
 
 class BoughtCopies(NamedTuple):
-    """Copies that a rule buys, and how many the shop held when it priced them."""
+    """Copies of a card that a rule buys, and the copies that the shop had when the rule priced
+    them.
+    """
 
     rule_id: int
     card: WantedLine
@@ -31,8 +33,8 @@ class BoughtCopies(NamedTuple):
 async def need_room(
     session: AsyncSession, caller: Caller, asked: Sequence[BoughtCopies], now: datetime
 ) -> None:
-    """Check an offer's lines against the shop's current stock; the caller holds the shop's lock.
-    Raises InvalidPayload.
+    """Check that the rules would still buy an offer's lines at their prices, by the shop's current
+    stock. The caller holds the shop's lock. Raises InvalidPayload.
     """
     rules = {rule.id: rule for rule in await buy_rules_of(session, caller.seller_id)}
     counted = [one for one in asked if one.rule_id in rules]
@@ -57,11 +59,12 @@ async def need_room(
 def over_limit(
     lines: Sequence[BoughtCopies], rules: dict[int, BuyRule], held: int
 ) -> BuyRule | None:
-    """Return a rule that priced the lines of one card and would no longer buy all of their copies
-    at that price, because the shop holds more copies now. Pure.
+    """Return a rule that would no longer buy all copies of these lines of one card at their prices,
+    because the shop has more copies now; None if there is no such rule. Pure.
     """
     bound = [(rules[one.rule_id], one) for one in lines]
-    # The rule with the lowest limit is first: if the copies fit in any order, they fit in this one.
+    # The lines are ordered by their rules' limits: if the copies fit below the limits in any order,
+    # they fit in this order.
     limited = [(rule.most_copies, rule, one) for rule, one in bound if rule.most_copies is not None]
     limited.sort(key=lambda each: each[0])
     until = accumulate((one.card.copies for *_, one in limited), initial=held)
@@ -73,7 +76,8 @@ def over_limit(
     for rule, one in bound:
         before = held if one.held is None else one.held
         for step in rule.stock_steps:
-            # Copies below a step have a higher price: as many must be below it now as were then.
+            # Copies below a step have a higher price. The number of copies below the step must not
+            # be smaller now than when the lines were priced.
             was, is_now = (_below(step.start, at, copies) for at in (before, held))
             if is_now < was:
                 return rule

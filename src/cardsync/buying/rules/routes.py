@@ -1,5 +1,5 @@
-"""HTTP routes of buy rules: read, create, change and delete them, apply a preset, see the effect of
-a draft on a collection, and rule tests.
+"""HTTP routes of buy rules: read, create, change and delete rules, apply a preset, and create,
+delete and run rule tests.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ TESTING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidQuery)
 
 @get("/rules", responses=problems(*READ_BY_OWNERS))
 async def list_buy_rules(caller: Caller, session: AsyncSession) -> BuyRuleList:
-    """The buy rules, by priority; the first that is published and enabled and selects a card
-    governs what is paid for it.
+    """The buy rules, by priority. A card is bought by the first published and enabled rule that
+    selects it.
     """
     return BuyRuleList(await buy_rule_sets.read_all(session, caller))
 
@@ -54,7 +54,7 @@ async def list_buy_rules(caller: Caller, session: AsyncSession) -> BuyRuleList:
 async def create_buy_rule(
     caller: Caller, session: AsyncSession, data: Annotated[Body, Like(BuyRuleFields, "name")]
 ) -> BuyRuleShown:
-    """A new buy rule: a draft before the preset's, if the body does not say otherwise."""
+    """Create a buy rule. By default it is a draft, with a priority before the preset's rule."""
     return await buy_rule_sets.create(session, caller, data, clock.now())
 
 
@@ -71,7 +71,7 @@ async def change_buy_rule(
     rule_id: int,
     data: Annotated[Body, Like(BuyRuleFields)],
 ) -> BuyRuleShown:
-    """Set the fields that the body names."""
+    """Change a buy rule. Fields that are not sent keep their values."""
     return await buy_rule_sets.change(session, caller, rule_id, data, clock.now())
 
 
@@ -81,7 +81,7 @@ async def change_buy_rule(
     responses=problems(*FOR_OWNERS, errors.NotFound),
 )
 async def delete_buy_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Deleted:
-    """The rule is gone; offers that were made by it keep their prices."""
+    """Delete a buy rule. Offers that it has priced keep their prices."""
     await buy_rule_sets.remove(session, caller, rule_id, clock.now())
     return Deleted(True)
 
@@ -93,7 +93,9 @@ async def delete_buy_rule(caller: Caller, session: AsyncSession, rule_id: int) -
     responses=problems(*FOR_OWNERS, errors.NotFound),
 )
 async def apply_buy_preset(caller: Caller, session: AsyncSession, preset: str) -> BuyRuleShown:
-    """conservative, standard or hungry: one ordinary rule, in place of the earlier preset's."""
+    """Create the rule of the preset conservative, standard or hungry. It replaces the rule of an
+    earlier preset.
+    """
     return await buy_rule_sets.apply_preset(session, caller, preset, clock.now())
 
 
@@ -109,7 +111,7 @@ async def create_buy_rule_test(
     session: AsyncSession,
     data: Annotated[Body, Like(buy_rule_tests.BuyRuleTestFields, "name", "expectation")],
 ) -> BuyRuleTestShown:
-    """A new rule test: `name`, `expectation`, and `search` unless it is for every card."""
+    """Create a rule test, with `name` and `expectation`. Without `search`, it tests all cards."""
     return await buy_rule_tests.create(session, caller, data, clock.now())
 
 
@@ -119,7 +121,7 @@ async def create_buy_rule_test(
     responses=problems(*FOR_OWNERS, errors.NotFound),
 )
 async def delete_buy_rule_test(caller: Caller, session: AsyncSession, test_id: int) -> Deleted:
-    """The test is gone."""
+    """Delete a rule test."""
     await buy_rule_tests.remove(session, caller, test_id, clock.now())
     return Deleted(True)
 
@@ -132,7 +134,7 @@ async def delete_buy_rule_test(caller: Caller, session: AsyncSession, test_id: i
     responses=problems(*FOR_OWNERS),
 )
 async def check_buy_rule_tests(caller: Caller, session: AsyncSession) -> BuyRuleVerdicts:
-    """Judge every test on what the rules would pay if all drafts were published."""
+    """Run all rule tests on the prices that the rules would pay if all drafts were published."""
     return await buy_rule_tests.check(session, caller, clock.now())
 
 

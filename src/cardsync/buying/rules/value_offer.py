@@ -29,7 +29,9 @@ UNKNOWN: Final = LineFacts(None)
 
 
 class Valued(NamedTuple):
-    """The lines and their facts in order, and the cards by which they were valued."""
+    """The values and the facts of lines, in the order of the lines, and the cards with their
+    texts.
+    """
 
     lines: list[ValuedLine]
     facts: list[LineFacts]
@@ -51,8 +53,8 @@ async def value(
     spent: Mapping[int, Spent] | None = None,
     explained: Container[int] | None = None,
 ) -> Valued:
-    """Value the lines by the live rules. `spent` is today's payment by rule. `explained` has the
-    lines to explain, None means all.
+    """Value the lines by the live rules. `spent` has the amounts that were promised today, by rule.
+    `explained` has the IDs of the lines to explain; None means all lines.
     """
     rules = await buy_rules_of(session, caller.seller_id)
     return await value_by(
@@ -75,7 +77,7 @@ async def value_by(
     spent: Mapping[int, Spent] | None = None,
     explained: Container[int] | None = None,
 ) -> Valued:
-    """Value the lines by other rules, to show the effect of drafts."""
+    """Value the lines by the live rules among `rules`, which may contain drafts made live."""
     live = live_buy_rules(rules)
     known = await read_facts(
         session,
@@ -97,5 +99,5 @@ async def value_by(
 
 
 def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, BudgetLeft]:
-    """Return the rest of each rule's budget."""
+    """Return the rest of each rule's budget, by the rule's ID."""
     return {rule.id: left_of(rule.budget, spent.get(rule.id, NOTHING_SPENT)) for rule in rules}

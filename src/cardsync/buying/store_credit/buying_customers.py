@@ -1,4 +1,6 @@
-"""Stores the customers who sell cards to the shop: names and contacts, found by any part of them."""
+"""Stores the customers who sell cards to the shop, with names and contacts, and finds customers by
+any part of these.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ KIND: Final = "buying_customer.changed"
 async def add_customer(
     session: AsyncSession, caller: Caller, name: str, contact: str, now: datetime
 ) -> Customer:
-    """Return a new customer. Add a customer. Raises InvalidPayload."""
+    """Add a customer with an entry of the activity feed. Raises InvalidPayload."""
     row = await new_customer(session, caller.seller_id, caller.actor, name, contact, now)
     note(session, caller, "buying_customer.added", f"buying customer {row.id}", now)
     return struct_of(Customer, row, caller)
@@ -37,7 +39,7 @@ async def add_customer(
 async def new_customer(
     session: AsyncSession, seller_id: int, by: str, name: str, contact: str, now: datetime
 ) -> BuyingCustomer:
-    """Return a new customer. Add a customer. Raises InvalidPayload."""
+    """Add a customer, and return the row. Raises InvalidPayload."""
     row = BuyingCustomer(
         seller_id=seller_id,
         name=readable(name, "name", needed=True),
@@ -99,7 +101,7 @@ async def undo_customer(
 async def find_customers(
     session: AsyncSession, caller: Caller, typed: str, before: int | None
 ) -> Customers:
-    """Return the customers with this text in their name or contact, newest first."""
+    """Return a page of the customers with this text in their name or contact, newest first."""
     letters = typed.strip().replace("\0", "\ufffd")
     if letters:
         caller.must_see_buyers()
@@ -113,14 +115,14 @@ async def find_customers(
 
 
 async def one_customer(session: AsyncSession, caller: Caller, customer_id: int) -> Customer:
-    """Return a customer's row. Return one customer. Raises NotFound."""
+    """Return one customer. Raises NotFound."""
     return struct_of(Customer, await customer_row(session, caller, customer_id), caller)
 
 
 async def customer_row(
     session: AsyncSession, caller: Caller, customer_id: int, *, locked: bool = False
 ) -> BuyingCustomer:
-    """Return a customer's row. Return one customer. Raises NotFound."""
+    """Return a customer's row. Raises NotFound."""
     query = select(BuyingCustomer).where(
         BuyingCustomer.seller_id == caller.seller_id, BuyingCustomer.id == customer_id
     )
@@ -131,9 +133,7 @@ async def customer_row(
 
 
 def readable(given: str, field: str, *, needed: bool = False) -> str:
-    """Return a text in its stored form. Return a new customer. Add a customer. Raises
-    InvalidPayload.
-    """
+    """Return a name or contact in its stored form. Raises InvalidPayload."""
     kept = seen_name(given)
     if len(kept) > BUYING_NAME_CHARACTERS:
         raise errors.InvalidPayload(

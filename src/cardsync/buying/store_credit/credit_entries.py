@@ -1,7 +1,8 @@
-"""Appends every change of a customer's store credit to the ledger, and reads it.
+"""Appends changes of a customer's store credit to the ledger, and reads the ledger.
 
-The customer's row is locked first, so that two counters take turns. One statement adds the entry
-and changes the balance, so that balance and sum can't differ.
+The customer's row is locked first, so that two members change the credit one after the other. One
+statement adds the entry and changes the balance, so that the balance is always the sum of the
+entries.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import to_units, usd
 
 KIND: Final = "store_credit.entry"
-# The format of callers' keys; the program's own contain a space, so that no caller can use them.
+# The format of callers' idempotency keys. The program's own keys contain a space, so that callers
+# can't use them.
 KEY_FORM: Final = r"^[\x21-\x7e]{1,255}$"
 _LOCKED: Final = """
     SELECT credit_balance FROM buying_customer
@@ -49,8 +51,8 @@ async def enter(
     offer_id: int | None = None,
     takes_back: int | None = None,
 ) -> tuple[StoreCreditEntry, bool]:
-    """Add an entry and return whether it is new: a repeated key adds nothing. `amount` is negative
-    if credit is spent.
+    """Add an entry, and return it with True. If an entry has the same key, return that entry with
+    False. `amount` is negative if credit is spent.
 
     Raises NotFound, StoreCreditTooLow, InvalidPayload.
     """
@@ -97,8 +99,8 @@ async def add_or_spend(
     key: str,
     now: datetime,
 ) -> CreditEntry:
-    """Add credit by hand, or spend it at the counter. Raises OwnerRequired, RefusedByGrant and what
-    `enter` raises.
+    """Add credit by hand, or spend credit at the counter. Raises OwnerRequired, RefusedByGrant and
+    the errors of `enter`.
     """
     must_bind_shop(caller)
     if not re.fullmatch(KEY_FORM, key):
@@ -132,7 +134,9 @@ async def undo_entry(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Add the entry that reverses one: entries themselves never change. Raises ChangedSince."""
+    """Undo an entry by adding an entry that reverses it, because entries never change. Raises
+    ChangedSince.
+    """
     entry = await _entry(session, caller, undo["entry"])
     try:
         await enter(
@@ -169,7 +173,9 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
 
 
 def cents(amount: Decimal, field: str) -> Decimal:
-    """Return an amount of whole cents. Raises InvalidPayload."""
+    """Return the amount with two decimals. Raises InvalidPayload if it has fractions of a cent or
+    is too large.
+    """
     if abs(amount) > STORE_CREDIT_MOST:
         raise errors.InvalidPayload(f"{field}: must be at most {STORE_CREDIT_MOST:,}")
     if to_units(amount) % 100:

@@ -1,5 +1,6 @@
-"""Tables of store credit: `buying_customer`, who sells cards to the shop, and `store_credit_entry`,
-the append-only ledger. `buying_customer.credit_balance` repeats the sum of the entries.
+"""The tables of store credit: `buying_customer`, the customers who sell cards to the shop, and
+`store_credit_entry`, the append-only ledger. `buying_customer.credit_balance` is the sum of a
+customer's entries.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Kind = Literal["offer", "spent", "added", "taken_back"]
 
 
 class BuyingCustomer(Base):
-    """The ledger changes `credit_balance` in the transaction that adds an entry."""
+    """A customer who sells cards to the shop. `credit_balance` changes in the statement that adds
+    an entry to the ledger.
+    """
 
     __tablename__ = "buying_customer"
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
@@ -40,7 +43,9 @@ class BuyingCustomer(Base):
 
 
 class StoreCreditEntry(Base):
-    """`amount` is negative if credit is spent. The application's role may not change rows."""
+    """A change of a customer's credit. `amount` is negative if credit is spent. The database role
+    of the service may not change rows.
+    """
 
     __tablename__ = "store_credit_entry"
     __table_args__ = (
@@ -74,7 +79,7 @@ class StoreCreditEntry(Base):
     amount: Mapped[Decimal]
     balance_after: Mapped[Decimal]
     offer_id: Mapped[int | None] = mapped_column(BigInteger)
-    # The entry that this one reverses.
+    # The entry that this entry reverses.
     takes_back: Mapped[int | None] = mapped_column(BigInteger)
     reason: Mapped[str] = mapped_column(server_default="")
     idempotency_key: Mapped[str | None]

@@ -37,7 +37,9 @@ class CustomerChanges(msgspec.Struct):
 
 
 class CreditChange(msgspec.Struct):
-    """A positive amount is added, which needs a reason; a negative one is spent."""
+    """A change of a customer's credit. A positive amount is added and needs a reason; a negative
+    amount is spent.
+    """
 
     amount: Amount
     key: Key
@@ -55,7 +57,9 @@ async def list_buying_customers(
     typed: Annotated[str, QueryParameter(name="q", max_length=limits.SEARCHED_CHARACTERS)] = "",
     before: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
 ) -> Customers:
-    """Customers who sell cards to the shop, newest first, found by letters of name or contact."""
+    """Customers who sell cards to the shop, newest first. With `q`, only customers with this text
+    in their name or contact.
+    """
     return await buying_customers.find_customers(session, caller, typed, before)
 
 
@@ -69,7 +73,7 @@ async def add_buying_customer(caller: Caller, session: AsyncSession, data: NewCu
 
 @get("/buying/customers/{customer_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_buying_customer(caller: Caller, session: AsyncSession, customer_id: int) -> Customer:
-    """One customer with the balance of store credit."""
+    """One customer, with the balance of the customer's store credit."""
     return await buying_customers.one_customer(session, caller, customer_id)
 
 
@@ -91,7 +95,7 @@ async def change_buying_customer(
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
 async def read_store_credit(caller: Caller, session: AsyncSession, customer_id: int) -> CreditSheet:
-    """A customer's store credit: the balance, and the newest entries that make it."""
+    """A customer's store credit: the balance, and the newest entries of the ledger."""
     return await credit_entries.credit_of(session, caller, customer_id)
 
 
@@ -108,7 +112,7 @@ async def read_store_credit(caller: Caller, session: AsyncSession, customer_id: 
 async def change_store_credit(
     caller: Caller, session: AsyncSession, customer_id: int, data: CreditChange
 ) -> CreditEntry:
-    """Add store credit by hand, or spend it. Entries never change; the balance is their sum."""
+    """Add store credit by hand, or spend store credit."""
     return await credit_entries.add_or_spend(
         session, caller, customer_id, data.amount, data.reason, data.key, clock.now()
     )

@@ -15,7 +15,7 @@ from cardsync.platform.kit.struct_rows import Column, Usd
 
 
 class Customer(msgspec.Struct):
-    """`credit` is the balance of store credit."""
+    """A customer who sells cards to the shop. `credit` is the balance of the store credit."""
 
     id: int
     name: BuyerText
@@ -27,15 +27,15 @@ class Customer(msgspec.Struct):
 
 
 class Customers(msgspec.Struct):
-    """`next` is the cursor of the next page, null on the last one."""
+    """A page of customers. `next` is the cursor of the next page; null on the last page."""
 
     customers: list[Customer]
     next: int | None
 
 
 class CreditEntry(msgspec.Struct):
-    """`kind` is offer, spent, added or taken_back; `amount` is negative if credit was spent.
-    `reason` is empty for a caller who may not see buyers.
+    """A change of a customer's credit. `kind` is offer, spent, added or taken_back; `amount` is
+    negative if credit was spent. `reason` is empty for a caller who may not see buyers.
     """
 
     id: int
@@ -43,18 +43,20 @@ class CreditEntry(msgspec.Struct):
     kind: Kind
     """offer, spent, added or taken_back"""
     amount: Usd
-    """In USD; negative where credit was spent"""
+    """The change of the balance, in USD; negative if credit was spent"""
     balance_after: Usd
     offer_id: int | None
     takes_back: int | None
-    """The entry that it takes back; null: none"""
+    """The entry that this entry reverses, or null"""
     reason: BuyerText
     created_by: str
     created_at: datetime
 
 
 class CreditSheet(msgspec.Struct):
-    """The newest entries, newest first; `balance` is the sum of all."""
+    """A customer's credit: the newest entries, newest first, and the balance, which is the sum of
+    all entries.
+    """
 
     customer_id: int
     balance: str
