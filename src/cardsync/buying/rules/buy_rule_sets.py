@@ -40,7 +40,8 @@ KIND: Final = "buying.rules"
 _IMAGES: Final = RowImages(StoredBuyRule, *undo_rules.COLUMNS, anew=True)
 _image_of: Final = _IMAGES.of
 _undo_of: Final = partial(undo_rules.undo_of, kind=KIND)
-# Queries of buy rules name no card of the shop.
+# `asked_of` is nobody, because queries of buy rules select products of catalogs, not the shop's
+# cards.
 UNDO: Final = undo_rules.undo_queried(
     _IMAGES, undo_rules.ROOM, asked_of=NOBODY, free=undo_rules.FREE
 )
