@@ -59,6 +59,10 @@ T = TypeVar("T")
             "cardsync.sales.lots.commands:lots",
             "Upload a CSV of card costs, or a payments report, to a server.",
         ),
+        "waiting": Command(
+            "cardsync.shop.waiting.commands:waiting",
+            "List and decide what waits for the owner on a server.",
+        ),
         "price": Command(
             "cardsync.imports.price_commands:price",
             "Price a file without a server, explain a card's price, or save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",

@@ -1,4 +1,4 @@
-"""Calls a server with the seller's API key, for commands that upload a file."""
+"""Calls a server with the seller's API key, for commands of a seller."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ T = TypeVar("T")
 KEY_VARIABLE: Final = "CARDSYNC_API_KEY"
 
 
+def at_a_server(command: Callable[..., T]) -> Callable[..., T]:
+    """Add the option for the server's address."""
+    return click.option(
+        "--server",
+        metavar="URL",
+        default="http://127.0.0.1:8000",
+        show_default=True,
+        help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.",
+    )(command)
+
+
 def of_a_file(command: Callable[..., T]) -> Callable[..., T]:
     """Add the arguments for the file and the server's address."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
-    for option in (
-        click.option(
-            "--server",
-            metavar="URL",
-            default="http://127.0.0.1:8000",
-            show_default=True,
-            help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.",
-        ),
-        click.argument("file", type=file),
-    ):
-        command = option(command)
-    return command
+    return click.argument("file", type=file)(at_a_server(command))
 
 
 @contextmanager
