@@ -1,5 +1,5 @@
-"""Reads a report of sales, profit or fees over a range of days: the range, the parameters of the
-report's SQL, and sums of days by week or month.
+"""Functions for reports of sales, profit or fees over a range of days: the range, the parameters of
+the report's SQL, and sums by week or month.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def span_values(caller: Caller, first: date, last: date, most: int) -> dict[str,
 
 
 def summed(rows: Iterable[Sequence[object]], by: str = "") -> dict[Any, Sum]:
-    """Sum the rows by their first value; with `by` `week` or `month`, which needs days as first
-    values, by week or month. Pure.
+    """Sum the rows with the same first value. If the first values are days, `by` may be `week` or
+    `month`, to sum the rows of each week or month. Pure.
     """
     groups: dict[object, list[Sequence[object]]] = {}
     for row in rows:

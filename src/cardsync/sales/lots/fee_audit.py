@@ -1,5 +1,5 @@
 """Stores each order's fees from the payments report, and compares them with the expected fees: by
-month, and order by order where they differ by more than two cents.
+month, and for each order whose fees differ by more than two cents.
 
 Partly refunded orders are not compared, because the report does not name the returned fees.
 """

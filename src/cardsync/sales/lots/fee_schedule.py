@@ -1,8 +1,8 @@
-"""Computes a seller's net of a price, and the marketplace's fees of an order, by fee level and
-date. Pure and exact.
+"""Computes a seller's net amount of a price, and the marketplace's fees of an order, by fee level
+and date. Pure and exact.
 
-Prices are integers in ten-thousandths of a dollar (units). Nets are integers in ten-thousandths of
-a unit, so that percentages in basis points are never rounded.
+Prices are integers in ten-thousandths of a dollar (units). Net amounts are integers in
+ten-thousandths of a unit, so that percentages in basis points are never rounded.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def net(
 
 
 def gap(schedule: FeeSchedule, level: FeeLevel) -> tuple[int, int] | None:
-    """Return the range of Direct prices, its end excluded, that net less than the highest price
-    under `direct.below`.
+    """Return the range of Direct prices, its end excluded, whose net amount is less than that of
+    the highest price under `direct.below`; None without such prices.
     """
     if schedule.direct is None:
         return None
@@ -122,9 +122,9 @@ def expected_fees(
     shipping: Decimal,
     refunded: Decimal,
 ) -> Expected:
-    """Return the expected fees of an order with `lines` of amount and copies. Refunded amounts bear
-    no percentages, and a fully refunded order bears no fees. The SQL of `line_profit.py` computes
-    the same fees.
+    """Return the expected fees of an order with `lines` of amount and copies. Percentage fees do
+    not apply to refunded amounts, and a fully refunded order has no fees. The SQL of
+    `line_profit.py` computes the same fees.
     """
     schedule = schedule_on(ordered)
     products = sum((amount for amount, _ in lines), Decimal(0))

@@ -15,7 +15,7 @@ Given = tuple[int, int, Decimal | None, date | None]
 
 
 def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[NewLot]:
-    """Return the entered lots as new lots. Raises InvalidPayload with the index of the wrong lot."""
+    """Return the entered lots as `NewLot`s. Raises InvalidPayload with the index of a wrong lot."""
     today = caller.today(now)
     return [
         NewLot(

@@ -1,13 +1,14 @@
-"""SQL for the profit of order lines. A line's profit is its share of the buyer's payment, refund,
-fees, postage and supplies, less the cost of its copies. Pure: constants and their formatting.
+"""SQL for the profit of order lines. A line's profit is its share of the order's payment less
+refund, fees, postage and supplies, minus the cost of its copies. Pure: constants and their
+formatting.
 
 - A line's share of an order's amounts is proportional to the line's price. If the prices of an
   order do not add up to the buyer's payment, they are scaled to it.
 - Shares are whole cents, and the shares of an order's lines add up to the order's amount.
 - Fees are those of the payments report; else the month's fee rate of the sales report times the
   order's total; else an estimate from the fee schedule (`fee_schedule.expected_fees`).
-- Only copies with a known cost count. A line without a price counts no copies. An order without
-  items is one line without an item, and counts no copies.
+- Only copies with a known cost count. Copies of a line without a price do not count. An order
+  without items has one line without an item, which has no copies.
 - Copies back in stock are not copies of the line. A line of a fully refunded order has no copies,
   and its profit is its negative postage.
 """
@@ -74,7 +75,7 @@ _LINES: Final = queries_of(__package__)["lines"].format(
     sold=SOLD,
 )
 _WHOLES: Final = queries_of(__package__)["wholes"]
-# An order that was refunded in full bears no fees.
+# A fully refunded order has no fees.
 EXPECTED: Final = """
     CASE WHEN returned OR products + shipping <= 0 THEN 0 ELSE round(
         (kept + shipping * commission + (products + shipping) * processing)

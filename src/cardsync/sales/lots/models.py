@@ -76,8 +76,8 @@ class LotUse(Base):
     """The copies that an order item took from a lot, and the copies that it gave back after a
     cancellation, refund or return. `cost` is per copy, by the seller's costing; null is unknown.
 
-    The table has no foreign key to `lot`, which would check each of a million derived rows again:
-    a refresh locks the lots against removal.
+    A foreign key to `lot` would check each of a million derived rows again. The table has none,
+    because a refresh locks the lots against removal.
     """
 
     __tablename__ = "lot_use"

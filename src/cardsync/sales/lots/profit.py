@@ -1,4 +1,4 @@
-"""Reads profit: of a range of days by period, game or rule, of an order, of a card, and of a
+"""Reads the profit of a range of days (by period, game or rule), of an order, of a card, and of a
 customer's orders.
 """
 
@@ -113,7 +113,7 @@ async def profit(
     if by == "pricing_rule":
         ids = {"rules": [key for key, _ in sums if key > NO_RULE]}
         names = dict([*map(tuple, await reading.rows(_NAMES, values | ids))])
-        # The order is: rules, then no rule, then an unknown rule.
+        # Sort rules first, then no rule, then the unknown rule.
         sums.sort(key=lambda one: min(one[0], NO_RULE + 1), reverse=True)
     rows = [_row(by, key, profit_of(*one), names) for key, one in sums]
     whole = profit_of(*total([one for _, one in sums])) if sums else None

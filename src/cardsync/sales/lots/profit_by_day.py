@@ -76,6 +76,6 @@ async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, o
 
 
 async def mark_days(session: AsyncSession, seller_id: int) -> None:
-    """Mark all days, since the postage of an order or the seller's fees changed."""
+    """Mark all days as outdated, because the postage of orders or the seller's fees changed."""
     await run(session, _ALL, {"seller": seller_id})
     await mark(session, seller_id, Figure.SALES_SUMS)

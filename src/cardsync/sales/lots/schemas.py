@@ -52,12 +52,12 @@ class FileAdded(msgspec.Struct):
     """`known_before`: the same file was added before, so nothing is added now."""
 
     lots: int
-    """How many lots were added"""
+    """The number of added lots"""
     known_before: bool
     """The same file was added before, so nothing is added now"""
     rejected: list[RejectedLotRow]
     read_as: str
-    """How the file is written, where that is not the usual way: separated by ;"""
+    """The format of the file, if it is unusual, such as: separated by ;"""
 
 
 class CostOfCard(msgspec.Struct):
@@ -70,7 +70,7 @@ class CostOfCard(msgspec.Struct):
     cost: str | None
     """The average cost of these copies, in USD; null: unknown"""
     oldest: date | None
-    """The day when the oldest of them was bought"""
+    """The day on which the oldest of these copies was bought"""
 
 
 class Profit(msgspec.Struct):
@@ -116,7 +116,7 @@ class CardWithoutCost(msgspec.Struct):
     copies: int
     """The sold copies without a cost"""
     received: str
-    """The amount that buyers paid for them, less refunds, in USD"""
+    """The amount that buyers paid for these copies, less refunds, in USD"""
 
 
 class ProfitRow(msgspec.Struct):
@@ -133,7 +133,7 @@ class ProfitRow(msgspec.Struct):
     rule_id: int | None = None
     """The pricing rule that set the price"""
     rule: str | None = None
-    """The name of that rule; null: deleted"""
+    """The name of the pricing rule; null: the rule is deleted"""
 
 
 class RuleReturn(msgspec.Struct):
@@ -143,9 +143,9 @@ class RuleReturn(msgspec.Struct):
 
     rule_id: int
     bought: int
-    """The copies that it bought"""
+    """The number of copies that the rule bought"""
     paid: str
-    """The amount that it paid, in USD"""
+    """The amount that the rule paid, in USD"""
     sold: int
     cost: str
     """The cost of the sold copies, in USD"""
@@ -156,7 +156,9 @@ class RuleReturn(msgspec.Struct):
 
 
 class ProfitSummary(msgspec.Struct):
-    """`rows` is empty by buy rule (`by=rule`), and `rules` otherwise."""
+    """The profit of a range of days. By buy rule (`by=rule`), `rows` is empty; otherwise, `rules`
+    is empty.
+    """
 
     by: ProfitBy
     """day, week, month, game, rule (buy rule) or pricing_rule"""
@@ -167,7 +169,7 @@ class ProfitSummary(msgspec.Struct):
     rows: list[ProfitRow]
     """The periods, games or pricing rules; empty by buy rule"""
     rules: list[RuleReturn]
-    """The buy rules; empty otherwise"""
+    """The buy rules; empty unless by buy rule"""
     total: Profit | None
     """The sums of all rows; null by buy rule"""
 
@@ -189,18 +191,18 @@ class FeeDifference(msgspec.Struct):
     order_number: str
     order_date: date | None
     expected: str
-    """The fee that the schedule of fees expects, in USD"""
+    """The fee that the fee schedule expects, in USD"""
     taken: str
     difference: str
     rule: str
-    """The rule of the schedule of fees"""
+    """The rule of the fee schedule"""
 
 
 class FeeMonth(msgspec.Struct):
     month: date
     orders: int
     expected: str
-    """The fees that the schedule of fees expects, in USD"""
+    """The fees that the fee schedule expects, in USD"""
     taken: str
     difference: str
 
@@ -213,7 +215,7 @@ class FeeAudit(msgspec.Struct):
     months: list[FeeMonth]
     """The fees by month"""
     differences: list[FeeDifference]
-    """The orders whose fees are not as expected"""
+    """The orders whose fees differ from the expected fees"""
     left_out: int
     claim: str
     """A text about the overcharged orders; empty: there are none"""
@@ -229,7 +231,7 @@ class PaymentsAdded(msgspec.Struct):
     """The number of orders with new or changed fees"""
     rejected: list[RejectedLotRow]
     read_as: str
-    """How the file is written, where that is not the usual way: separated by ;"""
+    """The format of the file, if it is unusual, such as: separated by ;"""
 
 
 def cents(amount: Decimal) -> str:

@@ -1,9 +1,10 @@
 """Updates `lot_use` and `card_cost` of outdated cards. Sold items take copies from lots, the oldest
 lot first. Cancelled, refunded and restocked copies return to their lots.
 
-A sale takes copies only from lots that were bought on or before its day, and later refreshes do not
-reassign them. The SQL uses window functions over the cards' lots and items: a running balance finds
-the sold copies that no lot could supply, and running sums match the other copies with lots.
+A sale takes copies only from lots that were bought on or before its day. Later refreshes do not
+assign these copies again. The SQL uses window functions over the cards' lots and items: a running
+balance finds the sold copies that no lot could supply, and running sums match all other sold copies
+with lots.
 """
 
 from __future__ import annotations

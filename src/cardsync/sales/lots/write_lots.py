@@ -188,7 +188,7 @@ async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
 
 async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
     """Return all lots of these cards, locked until the transaction ends. `add_lots` followed by
-    `settle_now` takes the same locks in the same order.
+    `settle_now` takes the same locks in the same order, so that no deadlock is possible.
     """
     await lots_come(session, caller.seller_id)
     # A refresh of the figure takes this lock, too (`platform/derived/kept_figures.py`).
@@ -219,7 +219,9 @@ async def _put(
     now: Mapping[int, Mapping[str, Any] | None],
     then: Mapping[int, Mapping[str, Any] | None],
 ) -> None:
-    """Change the locked lots from the fields of `now` to those of `then`; None is no lot."""
+    """Change the locked lots from the fields in `now` to the fields in `then`. A value of None
+    means that the lot does not exist.
+    """
     both = [image for image in (*now.values(), *then.values()) if image]
     cards = sorted({image["marketplace_id"] for image in both})
     if any(_taken_from(now[id]) != _taken_from(then[id]) for id in then):

@@ -1,5 +1,8 @@
-"""Accepts an order-data upload: it stores the bytes, a row and a job. Before the 202 the request
-judges whether the rows can be applied; the worker reads their fields and writes them (`ingest.py`).
+"""Accepts an order-data upload: stores the body in the object store and a row in `upload`, and
+queues a job.
+
+Before the response (202), the request checks whether the rows can be applied. The worker reads and
+writes their fields (`ingest.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from cardsync.sales.orders.ingest import drain_orders
 from cardsync.web import bodies
 from cardsync.web.fair_turns import FairTurns
 
-# Bodies are inflated one at a time, so ten concurrent ones need no more memory than one.
+# Bodies are decompressed one at a time, so that concurrent uploads need no more memory than one.
 _checking = FairTurns(1)
 
 

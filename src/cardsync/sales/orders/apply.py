@@ -76,7 +76,8 @@ async def apply(
         values["numbers"] = rows.frame["order_number"].unique().to_list()
     if kind == "items":
         return Applied(*await items.apply(session, rows, values))
-    # Uploads of items have returned: this setting would plan each foreign key check of an item.
+    # Not for uploads of items, which return above: this setting would plan the foreign key check of
+    # each item again.
     await session.execute(text(planned_each_time()))
     known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
     skipped = written = 0
@@ -211,7 +212,7 @@ def _sides(columns: Mapping[str, str]) -> str:
     return ", ".join([*columns.values(), *scales])
 
 
-# For each kind of upload, the columns of `orders` that do not have the name of the upload's field.
+# For each kind of upload, the fields whose column in `orders` has another name.
 STORED = {
     "orders": {"order_placed_at": "placed_at_given"},
     "refunds": REFUND_AMOUNTS,

@@ -1,5 +1,6 @@
 """Applies item rows from the temp table `incoming`, and updates the sums on the orders. An order
-has one line for each SKU. The upload's lines without a SKU replace all stored lines without a SKU.
+has one line for each SKU. The upload's lines without a SKU replace all stored lines of the order
+without a SKU.
 """
 
 from __future__ import annotations

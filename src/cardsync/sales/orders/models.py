@@ -133,8 +133,9 @@ class Order(Base):
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    # The refund. A null `refund_amt` means that the order is not refunded; a refund of zero is
-    # possible. `refunds.refund_amount` computes it from uploaded values whenever these change.
+    # Columns of the refund. A null `refund_amt` means that the order is not refunded; a refund of
+    # zero is possible. `refunds.refund_amount` computes `refund_amt` from uploaded values whenever
+    # these change.
     refund_type: Mapped[str | None]
     refund_origin: Mapped[str | None]
     refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -143,7 +144,7 @@ class Order(Base):
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_reason: Mapped[str | None]
     refund_note: Mapped[str | None]
-    # The shipping.
+    # Columns from uploads of shipping details.
     shipping_method: Mapped[str | None]
     city: Mapped[str | None]
     state: Mapped[str | None]
@@ -152,7 +153,7 @@ class Order(Base):
     shipping_item_count: Mapped[int | None]
     product_weight: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_type: Mapped[str] = mapped_column(server_default="pwe")
-    # Sums over the order's items, written together with the items.
+    # Sums over the order's items, which are written together with the items.
     items_total: Mapped[int] = mapped_column(server_default="0")
     items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")

@@ -19,7 +19,7 @@ from cardsync.stock.cards.visible import VISIBLE
 
 
 class CardSoldBody(msgspec.Struct):
-    """`buyer_name` is null also for a caller who may not see buyers."""
+    """`buyer_name` is also null for a caller who may not see buyers."""
 
     order_id: int
     order_number: str

@@ -1,6 +1,6 @@
 """Writes the ORDER BY of a page of orders. Pure.
 
-Rows without the value are last in both directions; the id decides between equal rows.
+Rows with a null in the sorted column are last in both directions; equal rows are sorted by id.
 """
 
 from __future__ import annotations

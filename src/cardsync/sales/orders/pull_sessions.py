@@ -132,8 +132,9 @@ async def _take(
     return int(taken.scalar_one())
 
 
-# Work on an order outside the phones becomes marks, which phones show, of the copies that no phone
-# has marked. An order that is no longer pullable gets no marks.
+# If an order is pulled or moved to the end on a member's page, the statement inserts marks for the
+# copies that no phone has marked, so that phones show the change. An order that is no longer to be
+# pulled gets no marks.
 _AT_THE_DESK = queries_of(__package__)["at_the_desk"].format(needs_review=NEEDS_REVIEW)
 
 

@@ -1,9 +1,9 @@
 """Reads a page of a seller's orders with their items, and the number of orders of each status.
 
-The first statements read the ids of the page, the last ones its rows. For a filter by only date,
-status, refund and shipping type, `order_tally` has the counts, and an index has the order of the
-page. Any other filter scans orders: a probe of the first orders finds a page of frequent matches,
-and a pass over all orders finds and counts rare matches.
+The ids of the page are read first, and then its rows. For a filter by only date, status, refund and
+shipping type, `order_tally` has the counts, and an index is sorted like the page. For any other
+filter, orders are scanned: a probe of the first orders finds a page of frequent matches, and a scan
+of all orders finds and counts rare matches.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ async def _scanned(
     order: PageOrder,
 ) -> FoundOrders:
     """Return the page and the counts of a filter that `order_tally` cannot count. If a probe fills
-    the page, another statement only counts; otherwise one pass over all orders finds and counts.
+    the page, another statement only counts; otherwise one scan of all orders finds and counts.
     """
     tallied, of_tallied = tallied_conditions(wanted)
     others, of_others = other_conditions(wanted)
@@ -162,7 +162,8 @@ async def _scanned(
         and reach * REACHED_BY <= PROBED
     ):
         probe, more = _probe(wanted, order, [*tallied, *status], others)
-        # Without a count, a successful probe saves the pass over all orders, so it may scan more.
+        # Without a count, a successful probe saves the scan of all orders, so it may scan more
+        # orders.
         probed = min(PROBED, PROBED_FOR_EACH * reach) if wanted.counted else PROBED
         values |= more | {"probed": probed}
         ids = await _column(reading, probe, values)
@@ -192,7 +193,7 @@ def _probe(
     wanted: OrderFilter, order: PageOrder, tallied: list[str], others: list[str]
 ) -> tuple[str, Values]:
     """Return the statement that searches the first orders for the page, and its values. The probe
-    returns nothing if `order_tally` has no more than `:probed` orders, because then a pass over all
+    returns nothing if `order_tally` counts at most `:probed` orders, because then a scan of all
     orders is as fast.
     """
     number, counted, values = tally_conditions(wanted)

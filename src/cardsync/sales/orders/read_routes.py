@@ -111,8 +111,8 @@ _OF_EXPORT = [
 
 @dataclass
 class _OrdersQuery(Operation):
-    """OpenAPI parameters of GET /orders, which reads its query itself to write its own error
-    messages.
+    """Adds the OpenAPI parameters of GET /orders, which reads its query itself, so that it can
+    write its own error messages.
     """
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ async def orders(request: ApiRequest) -> Polled[OrdersPage]:
 
 @dataclass
 class _ExportQuery(Operation):
-    """OpenAPI parameters of the export: those of GET /orders that filter."""
+    """Adds the OpenAPI parameters of the export: the filters of GET /orders."""
 
     def __post_init__(self) -> None:
         self.parameters = described({name: _ORDERS[name] for name in _OF_EXPORT})

@@ -193,9 +193,9 @@ def read(body: bytes, kind: str) -> Rows:
     for name, column in KINDS[kind].items():
         columns += _carried(name, column, given[name], rows)
     frame = pl.DataFrame(columns)
-    # A search for a single byte is many times as fast, and most bodies have no escape.
+    # The search for a single byte is many times as fast, and most bodies contain no backslash.
     if b"\\" in body and b"\\u0000" in body:
-        # PostgreSQL stores no NUL.
+        # PostgreSQL cannot store NUL.
         frame = frame.with_columns(pl.col(pl.String).str.replace_all("\0", "\ufffd", literal=True))
     if "product_line" in frame.columns:
         frame = frame.with_columns(_internal(frame["product_line"]))
@@ -242,7 +242,7 @@ _ROWS = {
     )
     for kind, fields in KINDS.items()
 }
-# Numbers with a point or an exponent stay bytes, which are distinct from texts, and exact.
+# Numbers with a point or an exponent are decoded as bytes, which are exact and no texts.
 _DECODERS = {
     kind: msgspec.json.Decoder(list[row], float_hook=str.encode)  # type: ignore[valid-type]
     for kind, row in _ROWS.items()

@@ -50,7 +50,7 @@ _DAYS = """
 """
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _LARGEST_COUNT = 2**63 - 1
-# Numbers with a point or an exponent stay bytes, which `cells` reads exactly.
+# Numbers with a point or an exponent are decoded as bytes, which `cells` reads exactly.
 _JSON = msgspec.json.Decoder(float_hook=str.encode)
 
 
@@ -197,7 +197,7 @@ async def stored(session: AsyncSession, caller: Caller) -> list[SalesReport]:
 
 
 async def gaps(session: AsyncSession, caller: Caller, now: datetime) -> list[date]:
-    """Return the caller's `months_missing`."""
+    """Return `months_missing` of the caller's seller."""
     return await months_missing(session, caller.seller_id, now)
 
 

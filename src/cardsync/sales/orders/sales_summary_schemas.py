@@ -82,7 +82,7 @@ class SalesSummary(msgspec.Struct):
     total: SalesPeriod | None
     """The sums of all days; null by game"""
     fee_rate: str | None
-    """The share of the sales that the marketplace's fees take"""
+    """The marketplace's fees divided by the sales"""
     gaps: list[str]
     """The months that have orders and no report, as YYYY-MM"""
 
@@ -137,7 +137,7 @@ _TABLES: Final = {
 
 
 def cards_as_csv(cards: SalesCards) -> bytes:
-    """Return both kinds of cards in one table, as a CSV."""
+    """Return the best and the unsold cards as one CSV."""
     names = (
         "sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days",
         "estimated", "unpriced",

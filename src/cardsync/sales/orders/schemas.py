@@ -80,7 +80,7 @@ def order_row(row: Sequence[object], caller: Caller) -> OrderRow:
 
 
 def settled_row(row: Sequence[object], caller: Caller) -> SettledRow:
-    """Return a row without its note for a caller who may not see buyers."""
+    """Return the row as a `SettledRow`; without its note if the caller may not see buyers."""
     settled = SettledRow._make(row)
     return settled if caller.sees_buyers else settled._replace(note=None)
 
@@ -217,7 +217,7 @@ class OrderBody(msgspec.Struct):
     product_weight: str | None
     refund_total_amt: str | None
     items: list[ItemBody]
-    """The items by id; items_truncated: some are missing here"""
+    """The items, sorted by id; not all of them if items_truncated is true"""
     items_truncated: bool
     items_total_count: int
 
@@ -309,7 +309,7 @@ def _refund(order: OrderRow) -> _Refund:
 
 class ItemPlace(msgspec.Struct, gc=False):
     code: str
-    """The slot, as box-slot"""
+    """The box and the slot, as box-slot"""
     quantity: int
 
 
@@ -380,8 +380,8 @@ def order_in_full(found: OneOrder) -> OrderInFull:
 
 
 def adds_up(order: OrderInFull) -> bool:
-    """Return whether the totals of the items add up to the order's product amount; false only if
-    all totals are known. Prices from the price history may differ from the paid prices. Pure.
+    """Return whether the items' totals add up to the order's product amount; true if any of these
+    amounts is unknown. Prices from the price history may differ from the paid prices. Pure.
     """
     totals = [item.line_total for item in order.items]
     paid = order.product_amt
@@ -413,7 +413,7 @@ class OrdersPage(msgspec.Struct):
     total_pages: int
     status_counts: dict[str, int]
     pull_sessions: list[PullSession]
-    """The pull sessions that have orders of this page"""
+    """The seller's newest pull sessions"""
 
 
 class CustomerBody(msgspec.Struct):
@@ -464,7 +464,7 @@ class AcceptedRows(msgspec.Struct):
     status: Literal["accepted"]
     """Always accepted"""
     count: int
-    """The rows of the request, which need not be new"""
+    """The number of rows in the request, new or not"""
     upload_id: int
 
 
@@ -472,4 +472,4 @@ class FeedbackStored(msgspec.Struct):
     status: Literal["ok"]
     """Always ok"""
     updated: int
-    """The orders that received feedback"""
+    """The number of orders that received feedback"""

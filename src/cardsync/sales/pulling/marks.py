@@ -35,7 +35,7 @@ from cardsync.sales.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
 CLAIM_SECONDS: Final = 60
 
 _STORE = queries_of(__package__)["store_marks"]
-# The statement marks all marks that have an undo, because an undo may arrive before its mark.
+# The statement sets `undone` of all marks with an undo, because an undo may arrive before its mark.
 _TAKE_BACK = """
 UPDATE pull_mark SET undone = true
  WHERE seller_id = :seller AND session_id = :session AND kind <> 'undo' AND NOT undone
@@ -209,8 +209,8 @@ async def _carry_on(
     marks: Sequence[Mark],
     now: datetime,
 ) -> None:
-    """Mark the orders of these marks as pulled or as missing a card, or remove these marks of an
-    order if an undo makes them wrong.
+    """Set or clear `pulled_at` and `missing_at` of the orders of these marks. An undo of a mark may
+    clear them.
     """
     touched = {mark.item_id for mark in marks}
     undone = {mark.item_id for mark in marks if mark.kind == "undo"}

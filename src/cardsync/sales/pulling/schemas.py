@@ -142,7 +142,7 @@ class PullLinkShown(msgspec.Struct):
     product_line: str | None
     """The game; null: all games"""
     made_by: str
-    """The member who made it"""
+    """The member who created the link"""
     created_at: datetime
     revoked_at: datetime | None
     ended: bool
