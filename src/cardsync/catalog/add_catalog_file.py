@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 # The folder of the object store for added files, which are deleted after loading.
 FOLDER: Final = "catalogs"
-# The age at which the local copy of a file that a killed process did not delete is deleted.
+# Local folders older than this belong to killed processes, and are deleted.
 _LEFT_SECONDS: Final = 86_400
 
 

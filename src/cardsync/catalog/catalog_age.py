@@ -47,7 +47,7 @@ class Trouble(NamedTuple):
 
 
 def old_after(renewal_days: int) -> timedelta:
-    """Return the age at which a catalog is old."""
+    """Return the age at which a catalog is old; `renewal_days` is the time between its renewals."""
     if not renewal_days:
         return _UNRENEWED
     return max(timedelta(days=_RENEWALS_MISSED * renewal_days), _LEAST)

@@ -15,7 +15,9 @@ Certainty = Literal["certain", "probable", "possible"]
 
 
 class Evidence(NamedTuple):
-    """`certainty` is None if the catalog has no such product."""
+    """The certainty of a match, with reasons. `certainty` is None if the catalog has no product for
+    the listing.
+    """
 
     certainty: Certainty | None
     reasons: list[str]

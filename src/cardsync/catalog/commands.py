@@ -119,8 +119,8 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
 @click.argument("game")
 @click.option("--source", help="The source it came from, where several have an earlier version.")
 def catalog_back(game: str, source: str | None) -> Result:
-    """Load the previous version of a game's catalog again. Automatic renewals then wait for a newer
-    version than the one that was left; `install` loads the source's present version.
+    """Load the previous version of a game's catalog again. Automatic renewals do not install the
+    replaced version again, only a newer one; `install` loads the source's present version.
 
     Example: cardsync catalog back magic
     """

@@ -181,7 +181,8 @@ async def _install(
     fetched = await source_files.download(settings, source, held.game, _said(say, progress))
     seen_at = clock.now()
     await install_state.note_size(database, held, fetched.bytes)
-    # `EDITION` changes with the tables of set names, so that the same files are loaded again.
+    # `EDITION` changes with the tables of set names. As a part of the digest, it causes the same
+    # files to be loaded again.
     digest = f"{fetched.digest} {EDITION}"
     if held.installed_at and digest == held.digest:
         await install_state.succeed(database, held, None, seen_at)
@@ -254,7 +255,7 @@ def _must_fit(report: Report, source: Source, game: str, before: int) -> None:
 
 
 def _said(say: Callable[[str], None], progress: Progress) -> source_files.Tell:
-    """Record the progress, and print a line for each tenth of it."""
+    """Return a function that records the progress, and prints a line for each tenth of it."""
     last = 0
 
     def tell(counted: str, done: int, total: int) -> None:

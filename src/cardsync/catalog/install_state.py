@@ -19,7 +19,7 @@ from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database, run
 
-# The owner of an installation's only shop has no operator to ask, and decides about catalogs.
+# True if the installation has only one shop. Its owner decides about catalogs, without an operator.
 ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few)"
 HOLD_SECONDS: Final = 60
 # The `game` of a file that a person added, which may contain several games. Its `source` is the
@@ -27,7 +27,7 @@ HOLD_SECONDS: Final = 60
 ANY_GAME: Final = ""
 # The time after which the state of an added file is deleted.
 FILES_KEPT: Final = timedelta(days=1)
-# Pauses before the next tries after failures; the last one repeats.
+# The pauses after the first, second and later failures; the last pause repeats.
 PAUSES: Final = (
     timedelta(minutes=10),
     timedelta(hours=1),

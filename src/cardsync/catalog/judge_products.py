@@ -229,7 +229,7 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def explain_rows(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return the reason why each of `rows`, which match no product, has none."""
+    """Return `row` and `reason` for rows that match no product."""
     left = rows.select("row", *_IDENTITY, *_FIELDS)
     found: list[pl.DataFrame] = []
     for reason, known in (

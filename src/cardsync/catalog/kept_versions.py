@@ -94,7 +94,7 @@ async def drop(store: Store, held: Held, *still: str | None) -> None:
         try:
             await store.delete(str(key))
         except Exception as e:
-            # The next load deletes it.
+            # The next load deletes the object.
             log.warning("catalog_version_not_deleted", game=held.game, kind=type(e).__name__)
 
 

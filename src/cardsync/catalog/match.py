@@ -43,7 +43,7 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "set_series": pl.String,
     "alias_key": pl.String,
 }
-# All products of this game are in one language, also if a condition label has no language.
+# All products of this game are in one language, even if a condition label implies English.
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
 # Hiragana, katakana and kanji. A name with any of these is in the game's own script, even if it
 # also has Latin letters.

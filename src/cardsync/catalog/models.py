@@ -96,8 +96,8 @@ class ProductElsewhere(Base):
 
 
 class CatalogName(Base):
-    """A name for searches: the name's own words, these with the words of all its variants, and the
-    number of its printings.
+    """A name for searches. `own` has the name's words, `words` also those of its faces and
+    variants, and `printings` is the number of its printings.
     """
 
     __tablename__ = "catalog_name"

@@ -35,7 +35,8 @@ async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
 
 async def add_provisional(session: AsyncSession, rows: pl.DataFrame) -> None:
     """Add the names and sets of new provisional products; `rows` has the same columns as for
-    `renew`. Their words are not stored, because only words of catalogs correct typos.
+    `renew`. Their words are not added to `catalog_word`, because only words of catalogs correct
+    typos.
     """
     names = (
         rows.filter(pl.col("name_key").fill_null("") != "")

@@ -53,7 +53,7 @@ def _of_word(letter: str) -> str:
 
 
 def key(text: str) -> str:
-    """Return the folded text; a name of only punctuation stays unchanged."""
+    """Return the folded text; a name of only punctuation is unchanged."""
     return folded(text) or text.strip()
 
 

@@ -24,7 +24,7 @@ _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"
 
 _APOSTROPHES = r"['’‘ʼ`´.]"
 _LATIN_MARKS = r"[\x{0300}-\x{036F}]"
-# Letters, digits, marks (such as kana voicing) and symbols such as ★ stay; any other character
+# Letters, digits, marks (such as kana voicing) and symbols such as ★ are kept; any other character
 # separates words.
 _SEPARATORS = r"[^\p{L}\p{N}\p{M}\p{So}]+"
 # Spellings of the same letter or sign that Unicode normalization does not unify.
@@ -61,8 +61,8 @@ def folded(text: pl.Expr) -> pl.Expr:
 
 
 def key(text: pl.Expr) -> pl.Expr:
-    """Return the folded text. A name of only punctuation stays unchanged, so that two such names do
-    not become one.
+    """Return the folded text. A name of only punctuation is unchanged, so that different names of
+    punctuation remain different.
     """
     plain = folded(text)
     return pl.when(plain == "").then(text.str.strip_chars()).otherwise(plain)
@@ -189,8 +189,8 @@ def _parted(titles: pl.DataFrame) -> pl.DataFrame:
         key(faces.struct.field("field_0")).alias("name_key"),
         key(faces.struct.field("field_1")).alias("back_key"),
         folded(pl.col("variant")).fill_null("").alias("variant_key"),
-        # The alias of "Endwalker - Brainstorm" is the rules' name after the printed name; that of
-        # "Fire/Ice" is the front face.
+        # The alias of "Endwalker - Brainstorm" is "Brainstorm", the name in the rules. The alias of
+        # "Fire/Ice" is "Fire", the front face.
         key(
             pl.coalesce(
                 faces.struct.field("field_0").str.extract(r"^.*\S\s+-\s+(\S.*)$", 1),

@@ -241,7 +241,9 @@ def identity() -> pl.Expr:
 
 
 async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add `product_id` and `match` to the rows: of new provisional products, or of existing ones."""
+    """Add `product_id` and `match` to the rows. The product is an existing provisional product or a
+    new one.
+    """
     # The product of copies in all languages is English, except in games with one other language.
     spoken = pl.col("game").is_in(list(LANGUAGE_OF_GAME))
     rows = rows.with_columns(
@@ -305,7 +307,7 @@ async def _provisional_chunk(
 async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
     """Return product_id_old and adopted_id of those products in `product_ids` that are no longer
     provisional, that another product has adopted, or that are provisional in a language other than
-    English.
+    English although the game has English products.
     """
     async with database.shared() as session:
         rows = await session.execute(

@@ -360,8 +360,8 @@ async def upload_of(
     """
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
     if lock:
-        # The row is read again: another caller may have settled it while this one waited for the
-        # lock.
+        # The row is read again, because another caller may have changed it while this caller waited
+        # for the lock.
         statement = statement.with_for_update().execution_options(populate_existing=True)
     upload = (await session.execute(statement)).scalar_one_or_none()
     if upload is None:

@@ -52,7 +52,7 @@ async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGen
 
 
 async def _parts(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
-    # The file may be large even if the shop has few cards.
+    # A file may be large even if the shop has few cards, so another process reads it.
     path = await heavy.read_apart(rejected_file, caller, Work.FILE, clock.now(), upload_id)
     async for chunk in sent(path):
         yield chunk

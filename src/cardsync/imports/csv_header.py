@@ -61,7 +61,7 @@ class Header:
 
     @property
     def needed(self) -> int:
-        """Return the number of cells from a row's first to its last required cell."""
+        """Return the number of cells of a row up to and including the last required cell."""
         return 1 + max(self.positions[field] for field in REQUIRED)
 
 

@@ -60,8 +60,8 @@ def values_hash(frame: pl.DataFrame) -> pl.Series:
     that an upload removed from stock.
     """
     own = pl.col("price")
-    # No price is negative, so the sign marks the source, and hashes of marketplace prices stay
-    # unchanged.
+    # Prices are not negative, so a negative sign can mark My Store Price. Hashes of marketplace
+    # prices are the same as without this mark.
     frame = frame.with_columns(price=pl.when("my_store_priced").then(-own).otherwise(own))
     # The steps are separate: a single expression would contain itself twice per step, and planning
     # it would take longer than computing it.
@@ -98,8 +98,8 @@ def absent_cards(
     stored: pl.DataFrame,
     product_line: str | None,
 ) -> pl.DataFrame:
-    """Return the active stored cards without a row in the file, in the upload's product line, or
-    without one, in the product lines of the rows.
+    """Return the active stored cards without a row in the file. Only cards of the upload's product
+    line are returned, or, if the upload has none, cards of the product lines of its rows.
 
     A rejected row counts as a row of its card. `gone` is true for cards of product lines with rows
     in the file. It is false for all cards if the file has `unnamed` rows, because any of these may

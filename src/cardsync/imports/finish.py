@@ -279,7 +279,7 @@ async def fail(
             select(Upload.state).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
         )
         if known != "processing":
-            # The failure came after the upload's last commit, so its end stays as stored.
+            # The failure happened after the upload's last commit, so its stored end is correct.
             await sync_state.release_lease(session, lease)
             return
         row = await _settled(session, upload, "failed", now)

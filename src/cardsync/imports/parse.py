@@ -56,8 +56,8 @@ class ProductLines:
     disabled: tuple[str, ...] = ()
 
     def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
-        """Return the internal name of a product line's label and None, or None or the name and the
-        code of the reason why the row is rejected.
+        """Return the internal name of a label's product line and None; or None and the code of the
+        reason to reject the row.
         """
         label = label.strip()
         if not label:

@@ -145,7 +145,7 @@ def price_explain(
 ) -> Result:
     """Explain a card's price: every step with the price before and after it.
 
-    ID is the marketplace's (TCGplayer Id). The JSON is the answer of GET
+    ID is the marketplace's TCGplayer Id. The JSON output is the response of GET
     /api/v1/pricing/explain/ID.
 
     Example: cardsync price explain 1597051 --file export.csv

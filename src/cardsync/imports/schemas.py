@@ -61,7 +61,7 @@ class UploadReport(msgspec.Struct, kw_only=True):
     id: int
     stream: str
     state: State
-    """The state of the upload so far"""
+    """The current state of the upload"""
     received_at: datetime
     finished_at: datetime | None
     rows: int
@@ -113,11 +113,11 @@ class ListedUpload(msgspec.Struct):
     id: int
     stream: str
     state: State
-    """The state of the upload so far"""
+    """The current state of the upload"""
     received_at: datetime
     finished_at: datetime | None
     rows: int
-    """The rows of the upload"""
+    """The number of rows in the upload"""
     applied: int
     rejected_count: int
     error: Failure | None

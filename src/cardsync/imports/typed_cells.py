@@ -17,9 +17,9 @@ MAX_ID = 2**63 - 1
 MAX_QUANTITY = 2**31 - 1
 # An index contains the names of sets, and the size of its entries is limited.
 MAX_SET_NAME_CHARS = 500
-# The column-wise conversion reads cells of these shapes exactly; all others are read one by one.
-# (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not
-# plain.)
+# The conversion of whole columns reads cells of these shapes exactly; other cells are read one by
+# one. (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are
+# not plain.)
 PLAIN = {
     "listing_id": r"[0-9]{1,18}",
     "quantity": r"[0-9]{0,9}",

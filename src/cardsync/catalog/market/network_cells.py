@@ -27,8 +27,8 @@ from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
-# Cell ids are smallint, so neither conflicts (each would use an id) nor unknown printings of a shop
-# may create ids.
+# Cell ids are smallint and must not run out. So the statement excludes existing cells, because each
+# conflict would use an id, and inserts only known printings.
 _CELLS: Final = """
     INSERT INTO market_cell (condition, printing, language)
     SELECT DISTINCT condition, printing, language FROM card

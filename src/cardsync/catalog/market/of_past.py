@@ -111,7 +111,7 @@ class PastMarket:
         else:
             await self._advance(self._at, at)
         self._at = at
-        # Before the first look at sales, no sale was known, so that none may count.
+        # Before the first look at sales, no sale was known. A time of 0 excludes all sales.
         known = self._looks.with_columns(pl.col("sales_fetched_at").fill_null(0))
         bought = await buy_outs_of(self._session, self.known, known, at)
         return await asyncio.to_thread(self._evidence, keys, bought, at)

@@ -19,9 +19,9 @@ async def clearing_coverage_of(
     marketplace_id: MarketplaceIds = None,
     card_id: CardIds = None,
 ) -> ClearingCoverage:
-    """Sold units of the requested cards, with the same condition, printing and language, among the
-    latest 25 sales of their products, of the last thirty days. At most 200 cards; cards that are
-    not the caller's are skipped.
+    """The units of each requested card that were sold in the last thirty days: of the latest 25
+    sales of its product, those in its condition, printing and language. At most 200 cards; cards
+    that are not the caller's are skipped.
     """
     by_marketplace = read_ids("marketplace_id", marketplace_id)
     by_card = read_ids("card_id", card_id)
@@ -30,7 +30,7 @@ async def clearing_coverage_of(
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
-    """Return the route at a path. The route exists in /api and outside of it."""
+    """Return the route for one of its two paths, one in /api and one outside of it."""
     route = get(
         path,
         operation_id=name,
