@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -24,8 +24,14 @@ from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Image
 Entry = Mapping[str, Any]
 # An undo: it raises ChangedSince if something has changed since the entry.
 Undo = Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[None]]
-# Images after the entry, and before it.
-Both = tuple[Images, Images]
+
+
+class Swap(NamedTuple):
+    """The images of rows after an entry and before it, and further fields for the sentences."""
+
+    became: Images
+    was: Images
+    more: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -41,42 +47,43 @@ class UndoRows:
 
     rows: RowImages
     changed: str
-    lock: Lock = Lock.SHOP
+    lock: Lock | None = Lock.SHOP
     key: str | None = None
     gone: str | None = None
     again: str | None = None
     room: tuple[int, str] | None = None
     free: tuple[str, str] | None = None
-    read: Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[Both]] | None = None
+    read: Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[Swap]] | None = None
     then: Undo | None = None
 
     async def __call__(
         self, session: AsyncSession, caller: Caller, entry: Entry, now: datetime
     ) -> None:
-        await locked(session, self.lock, caller.seller_id)
-        if self.read is None:
-            became, was = self.stored(entry)
-        else:
-            became, was = await self.read(session, caller, entry, now)
+        if self.lock is not None:
+            await locked(session, self.lock, caller.seller_id)
+        swap = self.stored(entry)
+        if self.read is not None:
+            swap = await self.read(session, caller, entry, now)
+        became, was, more = swap
         await self._need_room(session, caller.seller_id, became, was)
         other = await self.rows.swap(session, caller.seller_id, became, was, now)
         if other is not None:
-            raise errors.ChangedSince(self._sentence(entry, other))
+            raise errors.ChangedSince(self._sentence({**entry, **more}, other))
         if self.then is not None:
             await self.then(session, caller, entry, now)
 
-    def stored(self, entry: Entry) -> Both:
+    def stored(self, entry: Entry) -> Swap:
         """Return the images of an entry. Pure."""
         became, was = (
             entry.get(name, entry.get(or_name))
             for name, or_name in (("became", "after"), ("was", "before"))
         )
         if self.key is None and self.rows.keys != SHOP:
-            return became or {}, was or {}
+            return Swap(became or {}, was or {})
         id = entry.get(self.key or "")
-        return {id: self._image(became)}, {id: self._image(was)}
+        return Swap({id: self._image(became)}, {id: self._image(was)})
 
-    def _image(self, stored: Any) -> Image | None:
+    def _image(self, stored: object) -> Image | None:
         match stored:
             case None | "":
                 return None

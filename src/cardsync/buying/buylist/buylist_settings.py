@@ -4,9 +4,8 @@ owner opens it), and the terms, which visitors and customers with an offer read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,6 +16,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
+from cardsync.access.undo_rows import UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
@@ -24,6 +24,7 @@ from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
 from cardsync.platform.database.columns import FALSE, NOW, Base
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.row_images import SHOP, RowImages
 
 
 class BuylistSettings(msgspec.Struct):
@@ -47,6 +48,10 @@ class PublicBuylist(Base):
 
 PATH: Final = BUYLIST
 KIND: Final = "buylist.changed"
+UNDO: Final = UndoRows(
+    RowImages(PublicBuylist, "is_open", "terms", keys=SHOP),
+    "the public buylist was changed in the meantime",
+)
 
 
 async def read_settings(session: AsyncSession, caller: Caller) -> BuylistSettings:
@@ -85,17 +90,6 @@ async def change_settings(
         undo = {"kind": KIND, "was": was, "became": became}
         note(session, caller, KIND, f"public buylist {what}", now, undo=undo)
     return _body(caller, row)
-
-
-async def undo_settings(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
-) -> None:
-    """Undo a change of the settings. Raises ChangedSince."""
-    row = await _locked(session, caller, now)
-    if [row.is_open, row.terms] != undo["became"]:
-        raise errors.ChangedSince("the public buylist was changed in the meantime")
-    row.is_open, row.terms = undo["was"]
-    row.updated_at = now
 
 
 async def _locked(session: AsyncSession, caller: Caller, now: datetime) -> PublicBuylist:

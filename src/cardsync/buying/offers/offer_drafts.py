@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Both, Entry, UndoRows
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
@@ -187,8 +187,8 @@ async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now
     note(session, caller, "offer.deleted", f"offer {offer_id} deleted", now, undo=undo)
 
 
-async def _deleted(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Both:
-    return {entry["offer"]["id"]: None}, {entry["offer"]["id"]: entry["offer"]}
+async def _deleted(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+    return Swap({entry["offer"]["id"]: None}, {entry["offer"]["id"]: entry["offer"]})
 
 
 async def _lined(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:

@@ -5,10 +5,9 @@ any part of these.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from msgspec import UNSET, UnsetType
 from sqlalchemy import or_, select
@@ -16,15 +15,24 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import UndoRows
 from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTERS
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.buying.store_credit.schemas import Customer, Customers
 from cardsync.platform import errors
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.kit.row_pages import newest
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.search.known_names import seen_name
 
 KIND: Final = "buying_customer.changed"
+UNDO: Final = UndoRows(
+    RowImages(BuyingCustomer, "name", "contact"),
+    "buying customer {id} changed in the meantime",
+    lock=None,
+    key="customer",
+    gone="there is no buying customer {id}",
+)
 
 
 async def add_customer(
@@ -82,20 +90,6 @@ async def change_customer(
             undo={"kind": KIND, "customer": row.id, "was": was, "became": became},
         )
     return struct_of(Customer, row, caller)
-
-
-async def undo_customer(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
-) -> None:
-    """Restore a customer's former name and contact. Raises ChangedSince."""
-    try:
-        row = await customer_row(session, caller, undo["customer"], locked=True)
-    except errors.NotFound as e:
-        raise errors.ChangedSince(str(e)) from e
-    if [row.name, row.contact] != undo["became"]:
-        raise errors.ChangedSince(f"buying customer {row.id} changed in the meantime")
-    row.name, row.contact = undo["was"]
-    row.updated_at = now
 
 
 async def find_customers(

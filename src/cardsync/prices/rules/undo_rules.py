@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Both, Entry, UndoRows
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import Image, RowImages
@@ -67,16 +67,16 @@ def undo_queried(
     `asked_of` is the seller whose cards the queries ask, if another.
     """
 
-    async def read(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Both:
-        became, was = undo.stored(entry)
+    async def read(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+        swap = undo.stored(entry)
         seller_id = caller.seller_id if asked_of is None else asked_of
-        for id, row in was.items():
-            if row and row["query"] != (became[id] or {}).get("query"):
+        for id, row in swap.was.items():
+            if row and row["query"] != (swap.became[id] or {}).get("query"):
                 try:
                     await need_readable(session, seller_id, row["query"])
                 except errors.InvalidQuery as e:
                     raise errors.ChangedSince(f"{of_query} {id}: {e}") from e
-        return became, was
+        return swap
 
     undo = UndoRows(
         images,

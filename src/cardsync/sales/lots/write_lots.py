@@ -11,15 +11,17 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.row_images import Image, Images, RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
@@ -30,8 +32,9 @@ from cardsync.sales.lots.stale_cards import lots_come, mark_cards
 
 KIND: Final = "lots.changed"
 FILE: Final = "lots.file"
-_COLUMNS: Final = (
-    "marketplace_id", "quantity", "cost", "bought_on", "source", "source_id", "rule_id",
+_IMAGES: Final = RowImages(
+    Lot, "marketplace_id", "quantity", "cost", "bought_on", "source", "source_id", "rule_id",
+    unseen=("remaining",),
 )  # fmt: skip
 
 _USED_BY: Final = """
@@ -115,65 +118,23 @@ async def correct(
     was = _image(lot)
     became = was | {name: _plain(value) for name, value in changes.items()}
     if became != was:
-        await _put(session, caller.seller_id, {lot_id: was}, {lot_id: became})
+        await _swap(session, caller, lot_id, was, became, now)
         note(
             session, caller, "lots.corrected", f"lot {lot_id}", now, before=was, after=became,
             undo={"kind": KIND, "was": {lot_id: was}, "became": {lot_id: became}},
         )  # fmt: skip
-    await session.refresh(lot)
-    return lot
+    return await session.get_one(Lot, (caller.seller_id, lot_id), populate_existing=True)
 
 
 async def remove(session: AsyncSession, caller: Caller, lot_id: int, now: datetime) -> None:
     """Remove a lot that was added by mistake. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     was = _image(await _one(session, caller, lot_id))
-    await _put(session, caller.seller_id, {lot_id: was}, {lot_id: None})
+    await _swap(session, caller, lot_id, was, None, now)
     note(
         session, caller, "lots.removed", f"lot {lot_id}", now, before=was,
         undo={"kind": KIND, "was": {lot_id: was}, "became": {lot_id: None}},
     )  # fmt: skip
-
-
-async def undo_lots(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Restore the lots as they were before an action. Raises ChangedSince if a lot changed after
-    the action.
-    """
-    was = {int(id): image for id, image in undo["was"].items()}
-    became = {int(id): image for id, image in undo["became"].items()}
-    cards = {image["marketplace_id"] for image in (*was.values(), *became.values()) if image}
-    stand = await _locked(session, caller, cards)
-    for id, image in became.items():
-        found = stand.get(id)
-        if (None if found is None else _image(found)) != image:
-            raise errors.ChangedSince(f"lot {id} changed in the meantime")
-    await _put(session, caller.seller_id, became, was)
-
-
-async def remove_file(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, object],
-    now: datetime,
-) -> None:
-    """Remove the lots of a file. Raises ChangedSince if one of them was removed before."""
-    seller_id, file_id = caller.seller_id, undo["file"]
-    file = await session.get(LotFile, (seller_id, file_id))
-    own = (Lot.seller_id == seller_id) & (Lot.source == "file") & (Lot.source_id == file_id)
-    cards = list(await session.scalars(select(Lot.marketplace_id).where(own).distinct()))
-    await _locked(session, caller, cards)
-    ids = list(await session.scalars(select(Lot.id).where(own)))
-    if file is None or len(ids) != file.lots:
-        raise errors.ChangedSince("lots of this file changed in the meantime")
-    await _anew(session, seller_id, cards)
-    await session.execute(delete(Lot).where(own))
-    await session.delete(file)
-    await session.flush()
 
 
 async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
@@ -210,51 +171,62 @@ def _plain(value: object) -> object:
 
 
 def _image(lot: Lot) -> dict[str, object]:
-    return {name: _plain(getattr(lot, name)) for name in _COLUMNS}
+    return {name: _plain(getattr(lot, name)) for name in _IMAGES.compared}
 
 
-async def _put(
-    session: AsyncSession,
-    seller_id: int,
-    now: Mapping[int, Mapping[str, Any] | None],
-    then: Mapping[int, Mapping[str, Any] | None],
-) -> None:
-    """Change the locked lots from the fields in `now` to the fields in `then`. A value of None
-    means that the lot does not exist.
+async def _released(
+    session: AsyncSession, caller: Caller, became: Images, was: Images
+) -> tuple[Swap, list[int]]:
+    """Lock the lots of the images' cards. Where copies or days differ, the cards' sales take from
+    their lots anew. Return the images with the copies that are left, and the cards.
     """
-    both = [image for image in (*now.values(), *then.values()) if image]
+    both = [image for image in (*became.values(), *was.values()) if image]
     cards = sorted({image["marketplace_id"] for image in both})
-    if any(_taken_from(now[id]) != _taken_from(then[id]) for id in then):
-        await _anew(session, seller_id, cards)
-    for id, image in then.items():
-        if image is None:
-            own = (Lot.seller_id == seller_id) & (Lot.id == id)
-            await session.execute(delete(Lot).where(own))
-        elif now[id] is None:
-            row = {"seller_id": seller_id, "id": id, "remaining": image["quantity"]}
-            await session.execute(text(_BACK), row | _read(image))
-        else:
-            lot = await session.get_one(Lot, (seller_id, id))
-            for name, value in _read(image).items():
-                setattr(lot, name, value)
-            if _taken_from(now[id]) != _taken_from(image):
-                lot.remaining = image["quantity"]
-    await session.flush()
-    await mark_cards(session, seller_id, cards)
-
-
-_BACK: Final = f"""
-    INSERT INTO lot (seller_id, id, remaining, {", ".join(_COLUMNS)}) OVERRIDING SYSTEM VALUE
-    VALUES (:seller_id, :id, :remaining, {", ".join(f":{name}" for name in _COLUMNS)})
-"""
-
-
-def _read(image: Mapping[str, Any]) -> dict[str, object]:
-    cost = image["cost"]
-    return dict(image) | {
-        "cost": None if cost is None else Decimal(cost),
-        "bought_on": date.fromisoformat(image["bought_on"]),
+    stand = await _locked(session, caller, cards)
+    anew = any(_taken_from(became[id]) != _taken_from(was[id]) for id in was)
+    if anew:
+        await _anew(session, caller.seller_id, cards)
+    remaining = {} if anew else {str(lot.id): lot.remaining for lot in stand.values()}
+    left = {
+        id: image and {**image, "remaining": remaining.get(str(id), image["quantity"])}
+        for id, image in was.items()
     }
+    return Swap(became, left), cards
+
+
+async def _swap(
+    session: AsyncSession, caller: Caller, lot_id: int, now: Image, then: Image | None, at: datetime
+) -> None:
+    """Make of the lot `now`, which is locked, the lot `then`."""
+    swap, cards = await _released(session, caller, {lot_id: now}, {lot_id: then})
+    await _IMAGES.swap(session, caller.seller_id, swap.became, swap.was, at)
+    await mark_cards(session, caller.seller_id, cards)
+
+
+async def _read(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+    swap, cards = await _released(session, caller, entry["became"], entry["was"])
+    await mark_cards(session, caller.seller_id, cards)
+    return swap
+
+
+async def _of_file(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+    """Remove the lots of a file, which must be as many as it brought."""
+    own = (Lot.seller_id == caller.seller_id) & (Lot.source == "file")
+    own &= Lot.source_id == entry["file"]
+    cards = list(await session.scalars(select(Lot.marketplace_id).where(own).distinct()))
+    await _locked(session, caller, cards)
+    await _anew(session, caller.seller_id, cards)
+    gone = list(await session.scalars(delete(Lot).where(own).returning(Lot.id)))
+    return Swap({entry["file"]: {"lots": len(gone)}}, {entry["file"]: None})
+
+
+UNDO: Final = UndoRows(_IMAGES, "lot {id} changed in the meantime", lock=None, read=_read)
+UNDO_FILE: Final = UndoRows(
+    RowImages(LotFile, "lots"),
+    "lots of this file changed in the meantime",
+    lock=None,
+    read=_of_file,
+)
 
 
 def _taken_from(image: Mapping[str, object] | None) -> tuple[object, ...] | None:

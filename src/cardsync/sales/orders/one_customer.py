@@ -7,11 +7,10 @@ a SHA-256 hash of the name, because PostgreSQL's hash function may change with i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from msgspec import UNSET
 from sqlalchemy import text
@@ -19,15 +18,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.sales.limits import ORDERS_OF_CUSTOMER, REFUNDERS_SHOWN
 from cardsync.sales.orders.customer_list import key_of
 from cardsync.sales.orders.customer_sums import REFUNDS, STALE
-from cardsync.sales.orders.models import BUYER_HASH, BUYER_KEY
+from cardsync.sales.orders.models import BUYER_HASH, BUYER_KEY, CustomerNote
 from cardsync.sales.orders.returns_schemas import (
     CustomerInFull,
     OrderOfCustomerShown,
@@ -155,18 +156,16 @@ async def write_note(
     return kept
 
 
-async def undo_note(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Restore the former note. Raises ChangedSince if the note has changed since the write."""
-    await locked(session, Lock.SHOP, caller.seller_id)
-    key = bytes.fromhex(undo["key"])
-    if await _note_of(session, caller, key) != undo["became"]:
-        raise errors.ChangedSince("the note on this customer changed in the meantime")
-    await _store(session, caller, key, undo["was"], now)
+async def _keyed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+    return UNDO.stored({**entry, "key": f"\\x{entry['key']}"})
+
+
+UNDO: Final = UndoRows(
+    RowImages(CustomerNote, "note", keys=("key",)),
+    "the note on this customer changed in the meantime",
+    key="key",
+    read=_keyed,
+)
 
 
 _AGAIN: Final = "refunded_orders >= :least"

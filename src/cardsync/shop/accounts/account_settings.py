@@ -17,9 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS, Account
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock
+from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
 from cardsync.prices.runs import reprice
@@ -73,35 +76,34 @@ async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> N
 
 
 def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
-    """The fields as JSON holds them; `_read` reads them again."""
+    """The fields as JSON holds them."""
     values = {name: getattr(account, name) for name in names}
     return {
         name: usd(value) if isinstance(value, Decimal) else value for name, value in values.items()
     }
 
 
-async def undo_settings(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Restore fields of the account by the code that changes them. Raises SessionRequired, or
-    ChangedSince unless the fields still have the values of the change.
-    """
+async def _by_member(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
     # An API key or a token may not change the account, so it may not undo a change either.
     if caller.member_id is None:
         raise errors.SessionRequired
-    account = await sellers.locked_account(session, caller.seller_id)
-    became, present = undo["became"], _plain(account, undo["became"])
-    changed = [name for name in became if present[name] != became[name]]
-    if changed:
-        raise errors.ChangedSince(f"the account's {', '.join(changed)} changed in the meantime")
-    lines = account.product_lines
-    values = {name: _read(name, value) for name, value in undo["was"].items()}
-    await sellers.change_seller(session, caller.seller_id, values, None)
-    if set(values.get("product_lines", lines)) != set(lines):
+    return UNDO.stored(entry)
+
+
+async def _applied(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+    was, became = entry["was"], entry["became"]
+    await sellers.apply_settings(session, caller.seller_id, was.keys(), now)
+    if set(was.get("product_lines", ())) != set(became.get("product_lines", ())):
         await _price_anew(session, caller.seller_id, now)
+
+
+UNDO: Final = UndoRows(
+    RowImages(Account, keys=SHOP),
+    "the account's {columns} changed in the meantime",
+    Lock.STATE,
+    read=_by_member,
+    then=_applied,
+)
 
 
 def _read(name: str, value: object) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -157,45 +158,53 @@ async def change_seller(
     session: AsyncSession,
     seller_id: int,
     values: Mapping[str, Any],
-    actor: str | None = OPERATOR,
+    actor: str = OPERATOR,
 ) -> Activity | None:
-    """Change the values that differ, and note the change in the activity feed if there is an actor;
-    `session` is in the seller's scope. Returns the feed's entry.
-
-    A change that makes the account read-only cancels the waiting price tasks.
+    """Change the values that differ, and note the change in the activity feed; `session` is in the
+    seller's scope. Returns the feed's entry.
     """
     now = clock.now()
     account = await locked_account(session, seller_id)
     changed = {name: value for name, value in values.items() if getattr(account, name) != value}
-    if "tracking_threshold" in changed:
-        # A running import still uses the old threshold.
-        await hold_still(session, seller_id, ORDERS)
     was = {name: getattr(account, name) for name in changed}
     for name, value in changed.items():
         setattr(account, name, value)
     await session.flush()
-    if "tracking_threshold" in changed:
-        await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
-    if exposure.SEEN & changed.keys():
-        await exposure.follow(session, account, now)
-    # Lock in the order of an import of orders, which locks the lots before it marks the days.
-    if "costing" in changed:
-        await mark_all(session, seller_id)
-    if PROFIT_SETTINGS & changed.keys():
-        await mark_days(session, seller_id)
-    if "time_zone" in changed:
-        await mark(session, seller_id, Figure.SALES_SUMS)
-    await price_tasks.cancel_lost(session, seller_id, now)
-    if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
-        # Sales may have started or ended meanwhile.
-        await mark_due(session, seller_id, SALES)
-    if not changed or actor is None:
+    await apply_settings(session, seller_id, changed.keys(), now)
+    if not changed:
         return None
     summary = ", ".join(f"{name}={_as_text(value)}" for name, value in changed.items())
     entry = note_by(session, seller_id, actor, "account.changed", summary, now)
     entry.before = {name: _as_text(value) for name, value in was.items()}
     entry.after = {name: _as_text(value) for name, value in changed.items()}
     return entry
+
+
+async def apply_settings(
+    session: AsyncSession, seller_id: int, changed: Set[str], now: datetime
+) -> None:
+    """Write the consequences of changed fields of the account, which is locked. A change that makes
+    the account read-only cancels the waiting price tasks.
+    """
+    account = await session.get_one(Account, seller_id)
+    if "tracking_threshold" in changed:
+        # A running import still uses the old threshold.
+        await hold_still(session, seller_id, ORDERS)
+        await shipping_type.decide_again(session, seller_id, account.tracking_threshold)
+    if exposure.SEEN & changed:
+        await exposure.follow(session, account, now)
+    # Lock in the order of an import of orders, which locks the lots before it marks the days.
+    if "costing" in changed:
+        await mark_all(session, seller_id)
+    if PROFIT_SETTINGS & changed:
+        await mark_days(session, seller_id)
+    if "time_zone" in changed:
+        await mark(session, seller_id, Figure.SALES_SUMS)
+    await price_tasks.cancel_lost(session, seller_id, now)
+    resumed = {"automatic_pricing_paused", "suspended"} & changed
+    if any(getattr(account, name) is False for name in resumed):
+        # Sales may have started or ended meanwhile.
+        await mark_due(session, seller_id, SALES)
 
 
 def _as_text(value: object) -> str:

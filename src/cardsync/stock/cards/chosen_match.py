@@ -16,8 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.platform import errors
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
+from cardsync.stock.cards.models import Card
 
 KIND: Final = "card.match_settled"
 _CARD = """
@@ -124,28 +127,27 @@ async def _bound(session: AsyncSession, named: Mapping[str, object]) -> _Bound:
     return _Bound(*row)
 
 
-async def undo_match(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, object],
-    now: datetime,
+async def _bound_before(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+    card, was = entry["card"], {"product_id": entry["was"], "match": entry["match"]}
+    return Swap({card: {"product_id": entry["became"]}}, {card: was})
+
+
+async def _chosen_before(
+    session: AsyncSession, caller: Caller, entry: Entry, now: datetime
 ) -> None:
-    """Bind the card to its former product. Raises ChangedSince if the card has another product than
-    the chosen one by now.
-    """
-    named = {"seller": caller.seller_id, "card": undo["card"]}
-    bound = await _bound(session, named)
-    if bound.product_id != undo["became"]:
-        raise errors.ChangedSince(
-            f"card {undo['card']} is now matched to product {bound.product_id}"
-        )
-    values = named | {"product": undo["was"], "match": undo["match"], "now": now}
-    await run(session, _BIND, values)
-    if undo["chosen"]:
-        more = {"was_product": undo["was"], "was_match": undo["match"], "actor": caller.actor}
-        await run(session, _CHOOSE, values | more)
-    else:
-        await run(session, _FORGET, named)
+    named = {"seller": caller.seller_id, "card": entry["card"]}
+    was = dict.fromkeys(("product", "was_product"), entry["was"])
+    by = {"was_match": entry["match"], "actor": caller.actor, "now": now}
+    await run(session, _CHOOSE if entry["chosen"] else _FORGET, named | was | by)
+
+
+UNDO: Final = UndoRows(
+    RowImages(Card, "product_id", unseen=("match",)),
+    "card {card} is now matched to product {standing[product_id]}",
+    lock=None,
+    read=_bound_before,
+    then=_chosen_before,
+)
 
 
 async def keep_settled(session: AsyncSession, seller_id: int) -> None:

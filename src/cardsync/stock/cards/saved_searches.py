@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Both, Entry, UndoRows
+from cardsync.access.undo_rows import Entry, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
@@ -186,11 +186,10 @@ def _place(given: object) -> int:
     return given
 
 
-async def _named(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Both:
-    became, was = UNDO.stored(entry)
-    return became, {
-        id: row and {**row, "name_key": name_key(row["name"])} for id, row in was.items()
-    }
+async def _named(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+    became, was, _ = UNDO.stored(entry)
+    named = {id: row and {**row, "name_key": name_key(row["name"])} for id, row in was.items()}
+    return Swap(became, named)
 
 
 async def _placed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
