@@ -63,12 +63,15 @@ class ApprovedUpload:
     store: Store
     market: Marketplace
     exports: Path
-    clear: Callable[[], None]  # DELETE /sync/approve_upload, repeated over outages
-    report: Callable[[Path, frozenset[int]], object]  # of an adapter that publishes by itself
+    # Calls DELETE /sync/approve_upload until the server answers.
+    clear: Callable[[], None]
+    # Reports the prices that an adapter has published by itself.
+    report: Callable[[Path, frozenset[int]], object]
     report_part: Callable[[Path, StepFailed], object]
     still_approved: Callable[[], bool]
     say: Reporter
-    interval: float  # between two heartbeats, in seconds
+    # The seconds between two heartbeats.
+    interval: float
     _backoff: Backoff = field(default_factory=Backoff)
 
     def honour(self, approved: bool) -> None:
@@ -88,7 +91,7 @@ class ApprovedUpload:
             self.say.standing(_TOPIC, "approval_waits", text, problem=True)
             return
         # During the waiting time nothing is journaled, so that a newer price file may replace this
-        # one.
+        # file.
         if self._backoff.holds(begun.file):
             return
         if self.store.memory.approved is None:

@@ -17,7 +17,7 @@ import httpx
 
 from cardsync_agent import __version__
 
-# The server ends an assistant's program a little earlier than this.
+# The server stops an assistant's program (the tool `run`) a little earlier than this.
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 AT_ONCE = 8
 LONGEST_LINE = 2_000_000
@@ -87,7 +87,7 @@ class Proxy:
             self._refuse(message, SERVER_ERROR, "the server's answer is no JSON-RPC message")
 
     def _headers(self, message: Message) -> dict[str, str]:
-        """Return the headers that repeat the message's version, method and name as the protocol
+        """Return the headers with the message's version, method and name, which the protocol
         requires.
         """
         method, params = message.get("method"), message.get("params")

@@ -8,7 +8,7 @@ from datetime import date
 from cardsync_agent.table_text import typed_day, typed_number, typed_whole
 
 _MONEY = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
-# The server has the same range: any other year is a typing error.
+# The server accepts the same years: any other year is a typing error.
 _YEARS = range(1990, 2080)
 
 

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _make_streams() -> None:
     """Redirect missing output streams to nowhere: a program without a console, such as one started
-    by Windows' task scheduler, has no streams. The shop's log has the output.
+    by Windows' task scheduler, has no streams. The missing output is in the shop's log.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:

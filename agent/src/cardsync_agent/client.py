@@ -111,7 +111,7 @@ class PersonsTurn:
 @dataclass(frozen=True)
 class PackOffer:
     """`killed` are the versions that the operator has withdrawn. `signed` is the file of a newer
-    version, if there is one. `workflow/signed_pack` decides whether to trust it.
+    version, or None. `workflow/signed_pack` decides whether to trust it.
     """
 
     killed: frozenset[int] = frozenset()
@@ -142,11 +142,12 @@ class PriceUpdates:
     rows: int
     empty_reasons: tuple[str, ...]
     etag: str | None
-    # `rollback`, `quick_add` or `price_updates`; None from a server that does not send it.
+    # The kind is `rollback`, `quick_add` or `price_updates`; None from a server that does not send
+    # the kind.
     kind: str | None = None
     # The server's entry for each row of a file of new listings.
     entries: tuple[int, ...] = ()
-    # The number of a file of new listings; the same number means the same file again.
+    # The number of a file of new listings; two files with the same number are the same file.
     number: int | None = None
 
 
@@ -163,7 +164,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Repair:
-    """Another selector. `known` means that it was verified before."""
+    """Another selector. `known` means that the selector was verified before."""
 
     correction_id: int
     selector: str
@@ -190,7 +191,7 @@ class Client:
         self._http = httpx.Client(timeout=TIMEOUT, transport=transport)
 
     def trace(self, cycle_id: str | None) -> None:
-        """Send the calls of a cycle, a UUID, as one trace. None ends the trace."""
+        """Send the calls of a cycle, a UUID, as one trace. With None, end the trace."""
         one = (cycle_id or "").replace("-", "")
         is_id = re.fullmatch("[0-9a-f]{32}", one) is not None
         self._trace = {"traceparent": f"00-{one}-{one[16:]}-01"} if is_id else {}
@@ -210,7 +211,7 @@ class Client:
         """
         report = {"version": version, "platform": platform} | _turn_fields(turn)
         body = self._json("POST", "heartbeat", json=report)
-        # Any mode but `full` must not push prices.
+        # In any mode but `full`, the agent must not push prices.
         mode = "full" if body.get("sync_mode") == "full" else "read_only"
         latest = body.get("latest_version")
         return Heartbeat(

@@ -51,7 +51,7 @@ class Record:
 
 
 class Lines(list[str]):
-    """Physical lines, and the format of their table."""
+    """The physical lines of a file, and the format of their table."""
 
     form = AS_EXPORTED
 

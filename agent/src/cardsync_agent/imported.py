@@ -96,8 +96,8 @@ def _as_served(path: Path) -> bytes | None:
 
 @dataclass(frozen=True)
 class Refused:
-    """The reasons of the cards that the marketplace refused: `cards` by the marketplace's IDs, and
-    `entries`, for new listings, by the server's entries.
+    """Why the marketplace refused cards: `cards` has the reasons by the marketplace's IDs, and
+    `entries`, for new listings, the reasons by the server's entries.
     """
 
     cards: dict[int, str] = field(default_factory=dict)

@@ -26,9 +26,9 @@ from cardsync_agent.orders import Kind, is_known, kind_of
 from cardsync_agent.table_text import cells_of
 
 HEAD_BYTES = 65_536
-GZIP_FROM_BYTES = 4_096  # a smaller file saves too little
+GZIP_FROM_BYTES = 4_096  # compressing a smaller file saves too little
 MOST_LOOKS = 5
-# Workbooks, too: they cannot be read, and the message explains that.
+# Workbooks are included: they cannot be read, and the message explains that.
 TABLES = (".csv", ".csv.gz", ".txt", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 

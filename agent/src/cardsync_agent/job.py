@@ -34,7 +34,8 @@ class Job:
     beat: Callable[[], Heartbeat]
     ask: Callable[[], Decision]
     patience: float | None
-    heard: clock.Mark  # when the server last named us the lock's holder
+    # When the server last answered that this agent holds the lock.
+    heard: clock.Mark
     # Whether the marketplace stays unchanged, whatever the mode, and the prices are downloaded
     # again in the next cycle.
     review: bool = False
@@ -44,7 +45,9 @@ class Job:
     def call(
         self, what: str, make: Callable[[], T], patience: float | None = None, *, aging: bool = True
     ) -> T:
-        """Make one server call, repeated over outages; with `aging`, only during the cycle's life."""
+        """Call the server, and repeat the call during outages; with `aging`, end the cycle when it
+        is too old.
+        """
 
         def on_retry(trouble: TryAgain, delay: float) -> None:
             if aging:
@@ -89,8 +92,8 @@ class Job:
         # After 300 s of silence the server drops the lock by itself, so only a missing lock after a
         # shorter silence proves a cancel.
         if self.heard.is_within(self.pace.lock_lives):
-            # This requests the status and does not poll: without the lock, a poll would take it
-            # again for a new cycle.
+            # The agent requests the status and does not poll: without the lock, a poll would take
+            # the lock for a new cycle.
             if self.client.status().get("sync_in_progress") is not True:
                 raise Cancelled
             return
@@ -108,8 +111,8 @@ class Job:
         self.heard = asked
 
     def while_sending(self) -> Callable[[], None]:
-        """Return a function to call between the parts of long work: it keeps presence and lock
-        fresh and, until the server has the upload, notices a cancel.
+        """Return a function to call between the parts of long work: it sends heartbeats, keeps the
+        lock fresh and, until the server has the upload, notices a cancel.
         """
 
         def look() -> None:
@@ -129,8 +132,8 @@ def worked_off(
     at_work: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     """Return an upload's report once the server has finished it; the requests become less and less
-    frequent. They keep the sync lock fresh, and the heartbeat keeps the agent's presence. `at_work`
-    gets each unfinished report.
+    frequent. The requests keep the sync lock fresh, and the heartbeats show that the agent is
+    running. `at_work` gets each unfinished report.
     """
     pause, spoken = job.pace.poll_first, clock.monotonic()
     while True:

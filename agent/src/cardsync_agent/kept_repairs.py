@@ -23,8 +23,8 @@ class KeptRepair(msgspec.Struct, kw_only=True):
     """`lost` describes the element as the pack has it, `found` is the selector that replaces it.
 
     A proposed repair waits for a person. A person has approved a confirmed repair and rejected a
-    wrong one. The post-condition of a reading step was satisfied with a used repair, and not with a
-    failed one.
+    wrong one. With a used repair the post-condition of a reading step was satisfied, with a failed
+    repair it was not.
     """
 
     number: int

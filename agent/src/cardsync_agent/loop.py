@@ -384,8 +384,8 @@ class Agent:
         if decision.kind == cycle.kind:
             cycle.reason, cycle.first_sync = decision.reason, decision.first_sync
             return cycle
-        # The lock is now for another kind of cycle. The agent runs this kind under the same cycle
-        # ID, which the server may already have.
+        # The lock is now for another kind of cycle. The agent runs the new kind under the same
+        # cycle ID, because the server may already have that ID.
         anew = begin(decision, heartbeat.sync_mode, clock.now())
         anew.sync_cycle_id = cycle.sync_cycle_id
         self._store.memory.cycle = anew

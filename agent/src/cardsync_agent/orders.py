@@ -25,8 +25,8 @@ Say: TypeAlias = Callable[[str], None]  # called with the problem of the current
 
 EARLIEST = date(2020, 1, 1)
 WINDOW = timedelta(days=90)
-# An order number has at most this many characters; with a longer one the server would refuse the
-# whole upload.
+# An order number has at most this many characters; the server would refuse an upload with a longer
+# number as a whole.
 LONGEST_NUMBER = 200
 
 
@@ -42,7 +42,8 @@ class Kind:
     rows: str
     path: str
     needed: frozenset[str]
-    optional: int = 0  # columns at the end that rows may lack
+    # Rows may lack this many columns at the end.
+    optional: int = 0
     most: int = 1
 
 
@@ -187,7 +188,7 @@ def _refund(record: Record, say: Say) -> Row | None:
     row = _order(record, say)
     if row is None:
         return None
-    # In several of the marketplace's files a refunded amount is a negative number.
+    # Several of the marketplace's files write a refunded amount as a negative number.
     amounts = {name: row[name].removeprefix("-") for name in _AMOUNTS if name in row}
     if amounts and "total_amt" not in amounts:  # without it the order counts as not refunded
         amounts["total_amt"] = str(sum(map(Decimal, amounts.values())))

@@ -25,21 +25,30 @@ _random: Random = SystemRandom()
 class Pace:
     """All values are in seconds."""
 
-    interval: float = 30.0  # between heartbeats and polls
-    settle: float = 2.0  # a file in the inbox is whole when unchanged for this long
+    # The interval of heartbeats and polls.
+    interval: float = 30.0
+    # A file in the inbox is complete if it is unchanged for this long.
+    settle: float = 2.0
     retry_first: float = 1.0
     retry_most: float = 300.0
-    refused: float = 300.0  # between tries while the key is not accepted
-    poll_first: float = 0.2  # between the first requests for an upload's progress
+    # The interval of the tries while the server does not accept the key.
+    refused: float = 300.0
+    # The first and the longest interval of requests for an upload's progress.
+    poll_first: float = 0.2
     poll_most: float = 5.0
-    contact: float = 60.0  # --once: how long the first answer may take
-    patience: float = 600.0  # --once: how long the network may be down within a cycle
+    # With --once, the server's first answer may take this long.
+    contact: float = 60.0
+    # With --once, the network may be unavailable for this long within a cycle.
+    patience: float = 600.0
     # After an object store is unavailable for this long, the bytes are sent to the server.
     elsewhere: float = 120.0
     cycle_expires: float = 86_400.0
-    lock_lives: float = 240.0  # the server drops a lock after 300 s without a request
-    update_slice: float = 30.0  # how long an update is fetched before the next heartbeat
-    update_again: float = 3600.0  # until a refused update is tried again
+    # Without a request for this long, the lock may be gone: the server drops it after 300 s.
+    lock_lives: float = 240.0
+    # An update is downloaded for this long between two heartbeats.
+    update_slice: float = 30.0
+    # A refused update is tried again after this time.
+    update_again: float = 3600.0
 
     @classmethod
     def from_env(
@@ -112,7 +121,9 @@ def persist(
     on_retry: Callable[[TryAgain, float], None],
     patience: float | None,
 ) -> T:
-    """Repeat `call` until it is answered; a `patience` of None never ends."""
+    """Repeat `call` until the server answers it, for at most `patience` seconds (None: without
+    limit).
+    """
     began, attempt = clock.monotonic(), 0
     while True:
         stop.check()

@@ -13,8 +13,8 @@ from itertools import groupby
 from cardsync_agent.orders import Row
 
 MOST_ROWS = 50_000
-# The limit applies before gzip. The server's limit is 10 MB after gzip, which this size never
-# reaches, whatever the rows contain.
+# This limit applies before gzip. The server's limit is 10 MB after gzip, which a body of this size
+# never reaches, whatever the rows contain.
 MOST_BYTES = 9_500_000
 GZIP_FROM_BYTES = 4_096
 

@@ -59,8 +59,8 @@ class Repairs:
     def ask(
         self, lost: Lost, missing: NotFound, screenshot: Callable[[], bytes] | None = None
     ) -> Repair:
-        """Return the server's repair, which is yet to be tried. `held` or `did_not_hold` reports
-        the result. Raises NotFound with both reasons, and Refused.
+        """Return the server's repair, which is yet to be tried. The caller reports the result by
+        `held` or `did_not_hold`. Raises NotFound with both reasons, and Refused.
         """
         try:
             repair = self._client.heal(_cut(lost), screenshot and screenshot())

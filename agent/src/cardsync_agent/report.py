@@ -22,7 +22,7 @@ def verdict(cycle: Cycle) -> str:
     )
     if cycle.failure is not None:
         return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
-    # The server would understand a success without steps as a fetched history.
+    # The server would treat a success without steps as a fetched history.
     if not cycle.steps:
         return "failed"
     if (cycle.unable or cycle.lacking) and not any(

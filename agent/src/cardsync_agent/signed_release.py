@@ -115,7 +115,7 @@ def canonical(record: dict[str, Any]) -> bytes:
         return json.dumps(
             record, sort_keys=True, separators=(",", ":"), ensure_ascii=False
         ).encode()
-    except ValueError as trouble:  # half a surrogate pair
+    except ValueError as trouble:  # the text contains half a surrogate pair
         raise Untrusted("a part of it is no text") from trouble
 
 

@@ -75,8 +75,8 @@ class Claim:
 
 @dataclass
 class Placed:
-    """A file that was placed in the outbox. A task does not place the same prices again, nor the
-    same listings of an older server, which may serve them twice.
+    """A file that was placed in the outbox. The record prevents a task from placing the same
+    prices, or the same listings, again: an older server may serve listings twice.
     """
 
     sha256: str
@@ -85,7 +85,7 @@ class Placed:
 
 @dataclass
 class Cycle:
-    """The journal of one cycle. A field of None is not set yet."""
+    """The journal of one cycle. A field that is None is not set yet."""
 
     sync_cycle_id: str
     kind: str
@@ -114,16 +114,17 @@ class Cycle:
     export_rows: int = 0
     export_staged: bool = False
     export_kind: str | None = None
-    # A server that sends the kind serves listings again only if they are to be placed again.
+    # Whether the server sent the file's kind: such a server serves listings again only if they are
+    # to be placed again.
     export_kind_told: bool = False
     export_sha256: str | None = None
-    # The number of a file of listings.
+    # The server's number of the file of listings.
     export_number: int | None = None
     etag: str | None = None
     outbox_staged: bool = False
     # These cards were omitted from the delivered file: the marketplace refused them three times.
     paused_cards: list[int] = field(default_factory=list)
-    # The reason why prices were only saved: the account pushes none.
+    # Why the prices were saved but not delivered: the account does not push prices.
     mode_refused: str | None = None
     # The step fetch_orders and the steps that depend on it set these: the current file, and all
     # files that were sent.
@@ -131,8 +132,8 @@ class Cycle:
     delivered: list[Sent] = field(default_factory=list)
     # The step fetch_sales_report stores the chosen months here.
     months: list[str] | None = None
-    # Steps that are not done: this agent does not support them, or the marketplace had nothing for
-    # them.
+    # `unable` are the steps that this agent does not support, `lacking` the steps for which the
+    # marketplace had nothing.
     unable: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     # The reason why the rest of the cycle is not done, whatever steps are left.

@@ -14,7 +14,7 @@ class StepSkipped(Exception):
 
 
 class NothingThere(StepSkipped):
-    """The marketplace has nothing for this step, so the step is not done."""
+    """The marketplace has no data for this step, so the step is not done."""
 
 
 class CycleOver(StepFailed):

@@ -115,7 +115,7 @@ class Updates:
     def _take(self, offer: Offer) -> None:
         release = trusted(offer, self._policy.keys, __version__, self._platform, clock.now())
         target = self._updates / f"{release.version}-{release.sha256[:12]}"
-        if target == self._handed:  # the installer owns the files now
+        if target == self._handed:  # the installer uses the files now
             return
         file = self._placed_before(release, target)
         if file is None:
@@ -158,7 +158,7 @@ class Updates:
 
     def _is_used(self, release: Release, target: Path) -> bool:
         """Return whether the update was placed before, and since then removed or passed to the
-        update command. The installer then owns the folder's files.
+        update command. Then the installer may use or remove the folder's files.
         """
         memory = self._store.memory
         if memory.update_placed != release.sha256:
@@ -284,7 +284,7 @@ class Updates:
 
 def _file_name(url: str) -> str:
     """Return the artifact's file name with only plain characters, because the name is not signed.
-    Its ending shows the kind of file.
+    The name's ending shows the kind of file.
     """
     name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[
         -100:

@@ -117,7 +117,8 @@ def _have_ticket(job: Job) -> None:
 def _put(job: Job) -> Refused | None:
     """Send the bytes to the presigned address.
 
-    A refusal of the address itself is returned: POST /sync shows whether the bytes had arrived.
+    If the address itself is refused, return the refusal: POST /sync shows whether the bytes had
+    arrived.
     """
     cycle, refusal = job.cycle, None
     if cycle.put_done:

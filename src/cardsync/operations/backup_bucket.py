@@ -18,7 +18,9 @@ from cardsync.platform.backups.backup_folder import MANIFEST, PARTIAL, Backup, M
 
 
 class Bucket:
-    """A second place for backups: `s3://bucket/folder`, with credentials from the environment."""
+    """A bucket for copies of backups: `s3://bucket/folder`, with credentials from the
+    environment.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -74,7 +76,7 @@ class Bucket:
         return {name: backup_folder.read_manifest(text, name) for name, text in texts.items()}
 
     def drop(self, names: Iterable[str]) -> None:
-        """Delete backups, each one's manifest first."""
+        """Delete backups, the manifest of each backup first."""
         with _as_sentence(self.url):
             keys = self._keys()
             for name in names:

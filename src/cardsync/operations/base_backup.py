@@ -43,7 +43,9 @@ RunCopy = Callable[[Callable[[Path], None]], AbstractContextManager[str]]
 
 
 class BaseFiles(NamedTuple):
-    """The archives, and the backup on which they build (None: they are complete)."""
+    """The archives, and the backup on which the archives build (None if the archives are
+    complete).
+    """
 
     parent: str | None
     files: dict[str, FileLine]
@@ -60,8 +62,7 @@ def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
         try:
             pg_tools.run(program, url, *options, f"--incremental={earlier.path / BASE_LIST}")
         except errors.CommandError:
-            # The server has no summaries that go back this far, or a restore has made it another
-            # cluster.
+            # The server has no summaries from so long ago, or a restore has replaced the cluster.
             shutil.rmtree(target, ignore_errors=True)
             earlier = None
     if earlier is None:
@@ -86,8 +87,8 @@ def _base_of_next(found: list[Backup]) -> Backup | None:
 
 
 def chain(backup: Backup) -> list[Backup]:
-    """Return the backups on which this one builds, the complete one first, and this one last.
-    Raises CommandError if one is missing.
+    """Return the backups on which this backup builds, the complete backup first, and this backup
+    last. Raises CommandError if a backup is missing.
     """
     found = [backup]
     while (name := found[0].manifest.parent) is not None:
@@ -106,7 +107,7 @@ def needed(kept: set[str], parents: Mapping[str, str | None]) -> set[str]:
 
 
 def check(backup: Backup, *, objects_too: bool = True) -> None:
-    """Raise CommandError unless every file of the backup, and of those on which it builds, is
+    """Raise CommandError unless every file of the backup, and of the backups on which it builds, is
     unchanged since it was written.
     """
     for one in chain(backup):
@@ -156,8 +157,8 @@ def _unpacked(backup: Backup, scratch: Path) -> str:
 
 
 def _must_be_able(url: str) -> None:
-    """Raise CommandError if the server cannot make incremental backups; make it record changes from
-    now on.
+    """Make the server record changes from now on. Raises CommandError if the server cannot make
+    incremental backups.
     """
     with connect(url, role=None, autocommit=True) as connection:
         version = connection.info.server_version // 10_000

@@ -18,7 +18,7 @@ BACK_UP_NODES: Final = (
     "the database is spread over nodes: back up each node by pg_basebackup or your provider's"
     " snapshots, after SELECT citus_create_restore_point('NAME')"
 )
-# Sellers for this check only: no seller's ID is negative. They are on different shards.
+# The sellers of this check, on different shards. No real seller has a negative ID.
 _TRIAL: Final = (-1, -2, -3, -4)
 
 

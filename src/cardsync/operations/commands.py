@@ -124,8 +124,8 @@ def backup_rehearse(name: str | None, data_dir: Path | None) -> Result:
 @backup.command("daily", hidden=True)
 @DATA_DIR
 def backup_daily(data_dir: Path | None) -> None:
-    """Make the day's backup if it is due, delete what is no longer kept, and rehearse; `serve`
-    calls it.
+    """Make the day's backup if it is due, delete old backups, and rehearse; `serve` calls this
+    command.
     """
     with _backups(data_dir) as backups:
         made = backups.daily()
@@ -270,8 +270,8 @@ def db() -> None:
     help="Parts that sellers are divided into, when the first table is spread.",
 )
 def db_distribute(dry_run: bool, shards: int) -> Result:
-    """Spread the tables of sellers over the nodes of a Citus cluster. Stop the service first. Call
-    it again after a kill, or after a version with new tables: it does what is missing.
+    """Spread the tables of sellers over the nodes of a Citus cluster. Stop the service first. Run
+    the command again after a kill, or after an update with new tables: it does what is missing.
 
     Example: cardsync db distribute --dry-run
     """

@@ -22,8 +22,8 @@ Connection = psycopg.Connection[Any]
 Say = Callable[[str], None]
 # All tenant tables are distributed like this one.
 _FIRST: Final = "account"
-# A transaction that uses one node also writes this table of the coordinator. As a managed table, it
-# is committed together with the node, in two phases.
+# A transaction that uses one node also writes this table of the coordinator. Citus manages the
+# table, so that its rows are committed together with the node's, in two phases.
 _MANAGED: Final = "work_due"
 
 _OF_DATABASE: Final = {
@@ -50,7 +50,7 @@ _COPIED: Final = """
         END IF;
     END $do$
 """
-# Triggers are off while rows are copied, because they counted the rows when these were created.
+# Triggers are off while rows are copied, because the triggers counted the rows at their creation.
 _UNCOUNTED: Final = "SET LOCAL session_replication_role = replica"
 
 
@@ -118,9 +118,9 @@ def _must_be_quiet(connection: Connection) -> None:
 
 
 def _settings(connection: Connection, _: Places, __: int) -> Iterator[Step]:
-    """Set the database's settings: the seller of a transaction and its zone must reach the nodes,
-    and the application signs in on them. No node uses JIT, which takes seconds for statements of a
-    few milliseconds.
+    """Set the database's settings: the seller and the zone of a transaction must reach the nodes,
+    and the application's role must be able to sign in on the nodes. No node uses JIT, which takes
+    seconds for statements of a few milliseconds.
     """
     name = connection.info.dbname
     asked = """

@@ -29,8 +29,8 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
 
 MOST_SKEW: Final = timedelta(seconds=2)
-# With less free space the disk will soon refuse uploads; with less than the first figure the line
-# is bad.
+# With less free space than the first figure the line is bad, because the disk will soon refuse
+# uploads; with less than the second it is a note.
 _BAD_ROOM, _LITTLE_ROOM = 500_000_000, 5_000_000_000
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _HELD_GAMES: Final = (
@@ -191,8 +191,8 @@ def _newest_backup(settings: Settings) -> datetime | None:
 
 
 def _kept_databases(settings: Settings) -> Iterator[Line]:
-    """List the databases and folders that restores and upgrades left: they use space until a person
-    drops them.
+    """List the databases and folders that restores and upgrades left: these use space until a
+    person drops them.
     """
     assert settings.database_url is not None
     with connect(settings.database_url) as connection:
@@ -208,7 +208,9 @@ def _kept_databases(settings: Settings) -> Iterator[Line]:
 
 
 def _catalogs(settings: Settings) -> Iterator[Line]:
-    """Describe which games have a catalog, how old it is, and the error of the newest try."""
+    """Describe which games have a catalog, how old each catalog is, and the error of the newest
+    try.
+    """
     assert settings.database_url is not None
     with connect(settings.database_url) as connection:
         named = connection.execute("SELECT to_regclass('catalog_updates')").fetchone()

@@ -90,7 +90,9 @@ class InstallationBackups:
         return bucket.pull(name, self._folder)
 
     def take(self) -> Backup:
-        """Make a backup now, and drop those that are no longer kept. Raises CommandError."""
+        """Make a backup now, and delete the backups that are no longer kept. Raises
+        CommandError.
+        """
         made = self._recorded("backup", self._taken)
         self._prune()
         return made
@@ -114,8 +116,8 @@ class InstallationBackups:
         return self.rehearse(self.take().name)
 
     def restore_first(self, name: str, stop_service: Callable[[], None]) -> None:
-        """Restore a backup in an installation that has no shop, neither now nor when the backup has
-        been loaded. Raises CommandError.
+        """Restore a backup in an installation without a shop. Raises CommandError if a shop is made
+        before the switch. Raises CommandError.
         """
         found = self.find(name)
         restore_backup.must_fit(self.target, found, foreign=False)
@@ -157,7 +159,8 @@ class InstallationBackups:
         ):
             former_file(self._settings).unlink(missing_ok=True)
         keep_seal(self._owner, seal(self._settings))
-        # The restored reports end before the backup itself, so the newest one is recorded again.
+        # The restored database lacks the report of the backup itself and all later reports, so the
+        # newest backup is recorded again.
         newest = next(iter(backup_folder.listed(self._folder)), found)
         at = newest.manifest.made_at
         backup_reports.record(self._owner, "backup", newest.name, at, at, None, newest.bytes)

@@ -1,4 +1,4 @@
-"""Runs pg_dump, pg_restore and similar programs on a database. The password is passed in their
+"""Runs pg_dump, pg_restore and similar programs on a database. A program gets the password in its
 environment, because other users of the machine can read arguments.
 """
 
@@ -60,7 +60,7 @@ def run(program: Path, url: str | None, *arguments: str) -> None:
     """Run a program of PostgreSQL, on a database if `url` is given. Raises CommandError with the
     program's last output.
 
-    It runs at low priority, because the service continues meanwhile.
+    The program runs at low priority, because the service continues meanwhile.
     """
     ran = subprocess.run(
         ["nice", "-n", "10", str(program), *_address(url), *arguments],

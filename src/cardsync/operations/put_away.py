@@ -214,7 +214,9 @@ def _sql(statement: str, kind: Kind, columns: str = "") -> str:
 
 
 async def drop_old(work: Work) -> int:
-    """Delete the files of months that are too old even for the store; return how many."""
+    """Delete the files of months that have expired in the store, too; return the number of
+    files.
+    """
     days = timedelta(days=work.settings.old_data_retention_days)
     before = month_of(clock.now() - days)
     dropped = 0

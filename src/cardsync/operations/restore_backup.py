@@ -46,8 +46,8 @@ _SINCE: Final = (
     ("price_run", "started_at", "pricing run"),
     ("activity", "created_at", "recorded change"),
 )
-# Called with a restored database's address and the folder of its objects; returns the fault, if
-# any.
+# A function that checks a restored database, given its address and the folder of its objects, and
+# returns the fault or None.
 Check = Callable[[str, Path], str | None]
 
 
@@ -231,7 +231,7 @@ def must_be_whole(url: str, backup: Backup) -> None:
 
 
 def switch(target: Target, fresh: str) -> str:
-    """Replace the old database by the fresh one; return the old one's new name."""
+    """Replace the old database by the fresh database; return the new name of the old database."""
     old = f"{target.database}_{_OLD}_{clock.now():%Y%m%d%H%M%S}"
     _await_rest(target)
     with _maintenance(target) as connection, connection.transaction():
@@ -246,7 +246,7 @@ def switch(target: Target, fresh: str) -> str:
 
 def restore_objects(target: Target, backup: Backup) -> int:
     """Link the backup's objects that are missing or have another size; return how many. Other
-    objects are left alone, and so are those that the backup has lost.
+    objects, and objects that the backup has lost, are not changed.
     """
     if target.objects is None:
         return 0

@@ -1,8 +1,8 @@
-"""Replaces the installation's secret by a new one. Both are accepted meanwhile, so the service
-keeps running; the next call continues a killed rotation.
+"""Replaces the installation's secret by a new one. Both secrets are accepted meanwhile, so the
+service keeps running; the next call continues a killed rotation.
 
-The order matters: the database has the new seal before any process uses it, and drops the old one
-when nothing is sealed with the old secret any more.
+The order matters: the database has the new seal before any process uses the new secret, and drops
+the old seal when nothing is sealed with the old secret any more.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ async def seal_anew(database: Database, settings: Settings) -> SealedAnew:
 
 
 def _again(settings: Settings, seller_id: int, kept: bytes) -> bytes | None:
-    """Return the secret sealed again. None if it cannot be unsealed."""
+    """Return the secret sealed again. Return None if the secret cannot be unsealed."""
     try:
         return sealed(settings, seller_id, unsealed(settings, seller_id, kept))
     except Unsealed:

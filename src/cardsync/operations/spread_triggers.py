@@ -1,7 +1,7 @@
 """Rewrites trigger functions for spread tables: on a node, the function's statements may not read
 the rows of the trigger's statement, so the function first gathers them into arrays.
 
-On one server this form takes 1.5 times as long, so only a spread database has it.
+On one server the rewritten functions take 1.5 times as long, so only a spread database has them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import psycopg
 # The rows of a trigger's statement, and the function's name for one of them.
 _ROWS: Final = re.compile(r"FROM (new_rows|old_rows) AS (\w)\b")
 _BODY: Final = re.compile(r"(\$function\$\n)(BEGIN\n)")
-# The columns by which the tallies count, with their types.
+# The columns of `orders` by which the triggers count.
 _COLUMNS: Final = ("seller_id", "status_group", "shipping_type", "refund_amt", "order_date")
 
 

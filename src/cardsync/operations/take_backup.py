@@ -30,8 +30,8 @@ from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.urls import BACKUP_ROLE, connect, libpq_url
 from cardsync.platform.kit.archive_entries import FileLine
 
-# Uploads that nobody has claimed, catalogs that wait for a worker, and bodies that are being
-# received are not data yet.
+# The prefixes of objects that are not data yet: unclaimed uploads, catalogs that wait for a worker,
+# and bodies that are being received.
 _PASSING: Final = ("incoming", "syncs", "catalogs", "health")
 Say = Callable[[str], None]
 
@@ -108,7 +108,7 @@ def _written(
     if source.base_url is not None:
         say("copying the database's files …")
         made = base_backup.copy(source.base_url, source.tools, partial, folder)
-    # After the snapshot: an object is stored before the row that names it.
+    # The objects are listed after the snapshot: an object is stored before the row that names it.
     say("collecting the objects …")
     lines = _linked_objects(source.objects, partial, folder)
     listing = partial / backup_folder.OBJECT_LIST

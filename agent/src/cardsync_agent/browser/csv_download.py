@@ -43,8 +43,8 @@ class _Progress:
 
 
 class CsvDownload:
-    """A context manager that watches the browser's downloads. In its block, act on the page, then
-    call `take`.
+    """A context manager that watches the browser's downloads. The caller's block acts on the page
+    and then calls `take`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class CsvDownload:
             self._page.remove_listener("response", self._on_response)
             if self._at.guid and self._at.state not in ("completed", "canceled"):
                 self._session.send("Browser.cancelDownload", {"guid": self._at.guid})
-            # The person's own downloads get their usual folder back.
+            # Restore the usual folder of the person's own downloads.
             self._session.send("Browser.setDownloadBehavior", {"behavior": "default"})
             self._session.detach()
         except Error:

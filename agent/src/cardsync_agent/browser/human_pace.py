@@ -15,12 +15,17 @@ from typing import Any
 class HumanPace:
     """All values but `chance` are in seconds."""
 
+    # The shortest and the longest pause between two actions.
     rest_least: float = 0.6
     rest_most: float = 2.0
-    element: float = 10.0  # an element that does not appear within this time is lost
-    optional: float = 1.5  # the same for the element of an optional step
-    busy_most: float = 120.0  # a longer Retry-After is left to the caller
-    turn_look: float = 3.0  # between checks whether the person has signed in
+    # An element that does not appear within this time is lost.
+    element: float = 10.0
+    # An optional step whose element does not appear within this time is skipped.
+    optional: float = 1.5
+    # A marketplace that asks for a longer wait ends the workflow.
+    busy_most: float = 120.0
+    # The interval between two checks whether the person has signed in.
+    turn_look: float = 3.0
     turn_most: float = 1800.0
     chance: Random = field(default_factory=SystemRandom, repr=False, compare=False)
 

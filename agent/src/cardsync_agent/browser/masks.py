@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import ElementHandle, Page
 
 # The texts of these controls identify the page and are not covered. Labels of checkboxes, and
-# controls that open a part of a list, are not included, because their texts may name a buyer.
+# controls that open a part of a list, are covered, because their texts may name a buyer.
 CONTROLS = (
     "button, label:not(:has([type=checkbox], [type=radio])), nav a, thead th, input[type=submit],"
     " input[type=button], [role=button], [role=tab], [role=menuitem]"

@@ -47,7 +47,7 @@ class Picture:
 
 
 def picture(page: Page, pack: Pack, most_bytes: int = MOST_BYTES) -> Picture:
-    """Take a picture. Raises StepNotDone if that fails, and BrowserGone."""
+    """Take a picture. Raises StepNotDone if no picture can be taken, and BrowserGone."""
     with browser_errors(), covered(page, masked_elements(page, pack)):
         return Picture(_png(page, most_bytes), shown(page.url))
 

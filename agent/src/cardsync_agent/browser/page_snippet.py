@@ -16,8 +16,8 @@ from cardsync_agent.workflow.pack import Element, Pack
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-# The words of sellers' pages. A text with only these words and those of the lost element does not
-# name a person.
+# The usual words of sellers' pages. A text with only these words and those of the lost element does
+# not name a person.
 _USUAL = """
 a about accept accepted account actions add added again all and any apply are as at available back
 been before buyers by cancel canceled card cards changed check choose chosen clear code complete

@@ -194,7 +194,7 @@ def _judge(answer: _Answer) -> None:
 
 
 def seconds_of(text: str) -> float | None:
-    """Parse Retry-After, which is a number of seconds or a date. None if it is neither."""
+    """Parse Retry-After, which is a number of seconds or a date. Return None for any other text."""
     if text.isascii() and text.strip().isdigit():
         return float(text)
     try:

@@ -61,7 +61,7 @@ class StepNotDone(Trouble):
 
 
 class ElementLost(StepNotDone):
-    """Neither an element's locators nor a repair find exactly one element."""
+    """No locator and no repair of an element finds exactly one element."""
 
 
 class PasswordField(Trouble):

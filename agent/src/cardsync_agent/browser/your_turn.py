@@ -56,7 +56,7 @@ class Turns:
         self._notify = notify
 
     def now(self, page: Page) -> YourTurn | None:
-        """Return the turn that the page requires, if any."""
+        """Return the person's turn that the page requires, or None."""
         if not is_allowed(page.url, self._pack.origins):
             signs_in = is_allowed(page.url, self._pack.sign_in_origins)
             return YourTurn("sign_in", shown(page.url), _TO_DO["sign_in"]) if signs_in else None
@@ -104,7 +104,7 @@ class Turns:
 
 
 def _safely(page: Page, look: Callable[[], T]) -> T | None:
-    """Check a page that may be navigating. None if it cannot be read right now."""
+    """Check a page that may be navigating. Return None if the page cannot be read right now."""
     from playwright.sync_api import Error
 
     try:

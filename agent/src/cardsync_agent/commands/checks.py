@@ -142,7 +142,7 @@ def _key(shop: Shop) -> Look:
 
 
 def key_trouble(server: str, key: str) -> str | None:
-    """Ask the server whether it accepts the key; return the problem with its remedy."""
+    """Check whether the server accepts the key; return the problem with its remedy, or None."""
     client = Client(server, key)
     try:
         client.status()

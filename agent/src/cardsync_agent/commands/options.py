@@ -90,8 +90,8 @@ def add_shops(command: argparse.ArgumentParser) -> None:
 
 
 def key_of_options(arguments: argparse.Namespace) -> str:
-    """Read the key from --key, else --key-file, else the environment: the last two keep the key out
-    of the process list.
+    """Read the key from --key, else --key-file, else the environment: the key file and the
+    environment keep the key out of the process list.
     """
     key: str = arguments.key or ""
     if not key and arguments.key_file:

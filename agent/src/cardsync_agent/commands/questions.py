@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class NoAnswer(Exception):
-    """The person ended the questions: Ctrl-C, or the end of the input."""
+    """The person ended the questions by Ctrl-C or the end of the input."""
 
 
 class Questions:

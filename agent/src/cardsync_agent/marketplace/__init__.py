@@ -53,7 +53,9 @@ class NotTaken(StepFailed):
 class Marketplace(Protocol):
     @property
     def place(self) -> str:
-        """The source of the adapter's files as words of a sentence, such as `the inbox`."""
+        """The name of the place from which the adapter takes files, for sentences: `the inbox`, for
+        example.
+        """
 
     @property
     def publishes(self) -> bool:

@@ -31,7 +31,7 @@ from cardsync_agent.workflow.perform import Outcome, Tools, perform
 from cardsync_agent.workflow.step_repairs import StepRepairs
 
 _TRIES = 3
-# If the marketplace asks for a longer wait, the step ends, and so do later ones within that time.
+# If the marketplace asks for a longer wait, the step fails, and so do all steps within that wait.
 _LONGEST_WAIT = 900.0
 _SLICE = 5.0
 
@@ -89,7 +89,7 @@ class BrowserWorkflows:
         return name in self.pack().workflows
 
     def lacks(self, name: str) -> str | None:
-        """Return what a person must do before the workflow can be used, if anything."""
+        """Return what a person must do before the workflow can be used, or None."""
         pack = self.pack()
         known = name in pack.workflows and not unrecorded(pack, name)
         return None if known else to_record(pack, name, self.folder)
@@ -117,7 +117,8 @@ class BrowserWorkflows:
             try:
                 outcome = perform(tools, name, values, files)
             except Trouble as trouble:
-                # A missed sign-in is still the person's turn, here and on Today.
+                # A person who missed a sign-in must still sign in, so the turn remains, also on the
+                # page Today.
                 if not isinstance(trouble, YourTurnMissed):
                     self.note_turn(None)
                 if isinstance(trouble, Busy):

@@ -102,7 +102,9 @@ class ImportJournal:
         durable.write(self._file, msgspec.json.encode(one))
 
     def settle(self, name: str, *, published: bool) -> None:
-        """Record a person's statement of how the import of a file ended, if it is the last one."""
+        """Record how the last import ended, as a person reports it; do nothing if the report is
+        about another file.
+        """
         if (one := self.of(name)) is None:
             return
         for batch in one.batches:

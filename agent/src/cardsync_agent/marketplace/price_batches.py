@@ -210,8 +210,8 @@ def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int | None) 
 def differing(
     content: bytes, shown: Mapping[int, Listed]
 ) -> list[tuple[int, Decimal, Decimal | None]]:
-    """Return the cards that the marketplace shows with another price than the file has: ID, sent
-    price, shown price. Cards that the marketplace does not show are omitted.
+    """Return the cards that the marketplace shows with another price than the file has: Each has
+    ID, sent price and shown price. Cards that the marketplace does not show are omitted.
     """
     return [
         (id, row.price, card.amount)
@@ -229,7 +229,7 @@ def was_published(
     content: bytes, before: Mapping[int, Listed], after: Mapping[int, Listed]
 ) -> bool | None:
     """Return whether the marketplace shows that a file was published, by the cards that it changes.
-    None if the cards disagree, or if none gives evidence.
+    Return None if the cards disagree, or if no card gives evidence.
     """
     told = {
         _has_come(row, card, after[id])

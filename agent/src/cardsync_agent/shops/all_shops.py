@@ -1,7 +1,7 @@
 """Runs every shop of the settings file in its own process, and restarts a failed process after
 growing delays; the other shops continue.
 
-A child ends when its standard input ends. So on every platform it ends with this process.
+A child ends when its standard input ends, so on every platform it ends together with this process.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 
 def own_command(environ: Mapping[str, str], executable: str) -> list[str]:
-    """Return the words before the command's name.
+    """Return the words of the command line before the command's name.
 
-    A release build by pex has its path in the environment: SCIE is the whole program, PEX the
-    archive.
+    A release that pex built has its path in the environment: SCIE is the path of a whole program,
+    PEX that of an archive.
     """
     if scie := environ.get("SCIE"):
         return [scie]

@@ -116,7 +116,7 @@ def read_status(home: Path) -> Status | None:
         try:
             raw: dict[str, Any] = json.loads((home / STATUS_FILE).read_bytes())
             return Status(**{f.name: raw[f.name] for f in fields(Status) if f.name in raw})
-        except (ValueError, TypeError):  # it is being written
+        except (ValueError, TypeError):  # the file is being written
             clock.sleep(0.02)
         except OSError:
             return None

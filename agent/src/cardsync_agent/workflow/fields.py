@@ -60,7 +60,9 @@ def look(on: On) -> Seen:
 
 
 def holds(on: On, value: str) -> bool:
-    """Return whether a field has this text, or this number; True if the field has vanished."""
+    """Return whether a field contains this text or number; also return True if the field has
+    vanished.
+    """
     held = on.evaluate_all("(all) => all.map((el) => 'value' in el ? el.value : el.innerText)")
     return all(_is_same(str(one).strip(), value.strip()) for one in held)
 

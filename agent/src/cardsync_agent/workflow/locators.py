@@ -47,7 +47,7 @@ def find_by_css(page: Page, selector: str, *, hidden_too: bool = False) -> On | 
     try:
         return alone(page.locator(f"css={selector}"), hidden_too=hidden_too)
     except Error as problem:
-        if "selector" in str(problem).lower():  # it is not CSS
+        if "selector" in str(problem).lower():  # the selector is not CSS
             return None
         raise
 
@@ -78,7 +78,7 @@ def find_in_menu(page: Page, selector: str) -> On | None:
     opener = hidden.evaluate_handle(_OPENER).as_element()
     if opener is None or not opener.is_visible():
         return None
-    # A button of a form would submit it.
+    # A button of a form would submit the form.
     if opener.evaluate("(el) => el.localName === 'a' || (!!el.form && el.type === 'submit')"):
         return None
     opener.click()

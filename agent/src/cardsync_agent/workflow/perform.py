@@ -195,7 +195,9 @@ class _Run:
         return tuple(step for step in self.workflow.steps if not isinstance(step, pack.Goto))
 
     def _turn_over(self) -> bool:
-        """Press the element that leads to the next round. False if there is none."""
+        """Press the element that leads to the next round. Return False if there is no next
+        round.
+        """
         if self.workflow.repeat is None:
             return False
         target = locators.find(self.page, self.tools.pack.elements[self.workflow.repeat])
@@ -241,7 +243,7 @@ class _Run:
             self.tools.on_step(result)
 
     def _act(self, step: pack.Step) -> bool:
-        """Do the step's action. False if an optional step has no element."""
+        """Do the step's action. Return False if an optional step has no element."""
         match step:
             case pack.Goto():
                 self._rest()
@@ -249,7 +251,7 @@ class _Run:
             case pack.Wait():
                 self._pause(step.seconds)
             case pack.Screenshot():
-                # The log can do without a picture.
+                # A picture is optional for the log, so a failure is ignored.
                 with suppress(StepNotDone):
                     self.outcome.pictures.append(picture(self.page, self.tools.pack))
             case pack.Human():

@@ -74,7 +74,7 @@ def _unequal(page: Page, pack: Pack, name: str, wanted: str | None) -> str | Non
     except InvalidOperation:
         return f"{_words(name)} has nothing to be compared with"
     if figure is None:
-        return f"{_words(name)} shows no single number"  # its text may name a buyer
+        return f"{_words(name)} shows no single number"  # the element's text may name a buyer
     return None if figure == expected else f"{_words(name)} shows {figure}, and not {expected}"
 
 

@@ -308,7 +308,7 @@ class Recorder:
             if handle is None:
                 break
             element = propose(page, handle)
-            # A text with a number will be different tomorrow.
+            # A text with a number changes from day to day, so it is no condition.
             has_number = re.search(r"\d", element.looks.text + element.looks.label)
             if not has_number and any(x.role or x.text or x.test_id for x in element.locators):
                 name = self._name(element)

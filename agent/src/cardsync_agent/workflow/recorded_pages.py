@@ -40,7 +40,7 @@ class Index(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class BadPages(Exception):
-    """The folder is not one of recorded pages; the message gives the reason."""
+    """The folder is not a folder of recorded pages; the message gives the reason."""
 
 
 def read_index(folder: Path) -> Index:

@@ -141,7 +141,7 @@ def _look(page: Page, selector: str, step: Step, *, opens: bool) -> On | None:
 
 
 def _is_same(page: Page, on: On, selector: str) -> bool:
-    """Return whether a selector finds this element, too, which has many selectors."""
+    """Return whether a selector also finds this element; an element has many selectors."""
     other = find_by_css(page, selector, hidden_too=True)
     if other is None:
         return False

@@ -1,5 +1,5 @@
-"""Tries a pack on recorded pages in a real browser: each step, how its element was found, and
-whether its post-condition held.
+"""Tries a pack on recorded pages in a real browser, and reports for each step how its element was
+found and whether its post-condition was satisfied.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from cardsync.operations.moving.archive_tables import (
 from cardsync.platform import errors
 from cardsync.stock.pictures.picture_addresses import HOST
 
-# Greater numbers are not exact everywhere, and no sequence has reached them.
+# Larger IDs are not exact in every program, and no sequence has reached them.
 ID_MOST: Final = 2**53 - 1
-# The largest distance between an archive's newest ID and the newest here: a greater one would use
-# up the IDs of all shops.
+# The largest distance between an archive's newest ID and this installation's newest ID: a larger
+# distance would use up the IDs of all shops.
 IDS_AHEAD: Final = 10**10
 # The most rows of tables that are read whole, and of all other tables.
 _WHOLE_MOST: Final = 100_000

@@ -19,7 +19,7 @@ from cardsync.stock.cards.chosen_match import KIND
 class Holds(StrEnum):
     """The credentials that an archive may contain."""
 
-    # All data, and no credentials: for the seller.
+    # All data and no credentials, for the seller.
     DATA = "data"
     # Also the hashes of passwords and API keys, so that people and agents keep their access.
     ACCESS = "access"
@@ -44,7 +44,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
 }
 # The conditions of tables of which the archive does not contain all rows.
 WHICH: Final[Mapping[str, str]] = {
-    # Tokens of grants end with their grants; the others stay as names in the activity feed.
+    # Tokens of grants end with their grants; the other tokens stay as names in the activity feed.
     "access_token": "grant_id IS NULL",
     # The rows of a file that is being written are still in their table.
     "old_rows": "kept_at IS NOT NULL",
@@ -120,7 +120,7 @@ ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
         "revoked_at": _ENDED.format("secret_hash"),
     },
 }
-# Tables in the archive that an import does not take.
+# Tables in the archive that an import does not write.
 NOT_TAKEN: Final[Mapping[str, str]] = {
     "credit_transaction": "Credits are granted by the operator of each installation",
 }
@@ -187,7 +187,7 @@ class Part:
     of_seller: bool = True
 
     def query(self, seller_id: int) -> str:
-        """Return the query of the rows; all of its text except the number is our own."""
+        """Return the query of the rows. Only the seller's number comes from outside this module."""
         listed = ", ".join(f"{one.value} AS {quoted(one.name)}" for one in self.columns)
         owner = "id" if self.name == "seller" else "seller_id"
         own = f"{owner} = {int(seller_id)} AND " if self.of_seller else ""

@@ -46,7 +46,8 @@ async def export(
     tables: Sequence[Table],
     say: Say,
 ) -> Manifest:
-    """Write the archive of a seller to `path`. `tables` are all that name a seller, and `seller`.
+    """Write the archive of a seller to `path`. `tables` are all tables that name a seller, and
+    `seller`.
 
     Raises SellerError. A failed export leaves nothing behind.
     """
@@ -59,7 +60,8 @@ async def export(
                 lines[part.name] = await _table(session, writer, settings, seller_id, part, holds)
                 if lines[part.name].rows:
                     say(f"{part.name}: {lines[part.name].rows:,} rows")
-            # After the snapshot: an object is stored before the row that names it.
+            # The objects are listed after the snapshot: an object is stored before the row that
+            # names it.
             say("collecting the objects …")
             objects = await _objects(store, writer, seller_id)
             manifest = await _manifest(session, seller, holds, lines, objects)

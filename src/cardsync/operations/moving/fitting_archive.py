@@ -35,7 +35,7 @@ _HERE: Final = """
 """
 # A name without folders, so that an archive cannot write outside the shop's own objects.
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# A table's JSON in the database's own format, because any other may be read ambiguously.
+# A table's JSON in the database's own format, because another format may be ambiguous.
 _NOT_CANONICAL: Final = """
     SELECT count(*) FROM unnest(CAST(:texts AS text[])) AS t
      WHERE t <> CAST(CAST(t AS jsonb) AS text)
@@ -46,7 +46,8 @@ _TEXTS: Final = 5_000
 @dataclass(frozen=True)
 class ImportChoices:
     """The operator's choices for an imported shop, which its archive must not decide: the plan, and
-    the addresses of the owners. Without such addresses the shop's own address is its owner's.
+    the addresses of the owners. Without such addresses, the owner is the member with the shop's own
+    address.
     """
 
     plan: str

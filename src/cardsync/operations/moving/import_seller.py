@@ -92,8 +92,8 @@ async def bring_in(
     choices: ImportChoices,
     say: Say,
 ) -> Arrived:
-    """Import the seller. `tables` are all that name a seller, and `seller`, in the order in which
-    they are written. Raises CommandError, and then leaves nothing behind.
+    """Import the seller. `tables` are all tables that name a seller, and `seller`, in the order in
+    which they are written. Raises CommandError, and then leaves nothing behind.
     """
     async with database.shared() as session:
         [seller_id] = await _next(session, "seller", 1)

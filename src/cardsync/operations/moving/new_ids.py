@@ -44,7 +44,7 @@ class NewIds:
     seller: int
     anew: Mapping[str, Mapping[int, int]]
     spare: Mapping[str, int]
-    # `old`, `new` and, if the catalog had to be searched again, `match`.
+    # The columns are `old`, `new` and, if the catalog had to be searched again, `match`.
     products: pl.DataFrame
 
     def mapped(self, table: Table, rows: pl.DataFrame) -> pl.DataFrame:

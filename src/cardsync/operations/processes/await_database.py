@@ -14,7 +14,7 @@ from cardsync.platform.database.migrate import DatabaseAway, check
 from cardsync.platform.settings import Settings
 
 TRY_SECONDS: Final = 1.0
-# The reason is printed at the first try, and then once per this number of tries.
+# The reason for the wait is printed at the first try, and then once per this number of tries.
 _SAID_EACH: Final = 60
 
 

@@ -12,7 +12,7 @@ from cardsync.platform.settings import PREFIX, Settings
 
 STOP_SECONDS = 25
 # A process that fails this soon after its start, this often in a row, is given up; the pauses
-# between add up to 12 s.
+# between the starts add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 # The exit statuses of a process that a person or a system ended on purpose.
@@ -52,8 +52,8 @@ class Child:
         """Schedule the next start: immediately, or after a growing pause if the process repeatedly
         fails soon after its start.
 
-        A process that was killed on purpose has not failed, but one that never becomes ready is
-        given up all the same.
+        A process that was killed on purpose has not failed, but a process that never becomes ready
+        is given up in any case.
         """
         assert self.process is not None
         self.deaths += 1

@@ -28,12 +28,12 @@ SUPERUSER = "postgres"
 
 START_SECONDS = 300.0
 
-# These settings are in a new cluster's postgresql.conf, where its owner may change them: sized for
-# a laptop, with full durability. The log contains neither statements nor their values.
+# The settings in a new cluster's postgresql.conf, which its owner may change. They suit a laptop,
+# with full durability. The log contains neither statements nor their values.
 _SETTINGS = {
     "shared_buffers": "256MB",
-    # Two concurrent writers fill less than this before it reaches the disk, and then wait for each
-    # other.
+    # Two concurrent writers fill a smaller buffer before it reaches the disk, and then wait for
+    # each other.
     "wal_buffers": "32MB",
     "effective_cache_size": "2GB",
     "work_mem": "32MB",
@@ -109,8 +109,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def adopt(home: Path, say: Say) -> Path | None:
-    """Return the socket folder of the running server once it is ready. None if no server runs, or
-    it stopped.
+    """Return the socket folder of the running server once it is ready. Return None if no server
+    runs, or if the server stopped.
     """
     cluster = home / CLUSTER
 
@@ -124,7 +124,7 @@ def adopt(home: Path, say: Say) -> Path | None:
     sockets = Path(postmaster.pid_file(cluster)[4])
     if not (
         sockets / SOCKET_NAME
-    ).exists():  # a cleaner of temporary folders deleted it: no client could ever connect
+    ).exists():  # a cleaner of temporary folders deleted the socket: no client could connect
         postmaster.stop(cluster, say)
         return None
     return sockets
@@ -163,7 +163,7 @@ def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
         ready = postmaster.wait(
             settled, START_SECONDS, say, "PostgreSQL is starting and recovering its data"
         )
-    except BaseException:  # a signal while waiting: no server may stay behind unnoticed
+    except BaseException:  # a signal arrived while waiting: no unnoticed server may remain
         server.send_signal(signal.SIGINT)
         server.wait(postmaster.STOP_SECONDS)
         raise

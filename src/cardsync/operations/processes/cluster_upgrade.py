@@ -44,7 +44,7 @@ from cardsync.platform.database.urls import connect
 
 WORK: Final = "upgrade"
 BEFORE: Final = "before"
-# Written last: the new cluster has everything that the old one had.
+# This file is written last: it shows that the new cluster has everything that the old one had.
 CHECKED: Final = "checked"
 SPARE_BYTES: Final = 500_000_000
 _TABLES: Final = """
@@ -100,7 +100,7 @@ def upgrade(home: Path, account: Account, say: Say) -> None:
             raise
         say(f"The database stays on PostgreSQL {old}, {new} was tried: {problem}")
         return
-    except BaseException:  # a signal: the next start removes the rest
+    except BaseException:  # after a signal, the next start removes the rest
         _end_processes(work)
         raise
     kept = home / f"{BEFORE}-{old}-{clock.now():%Y%m%d%H%M%S}"

@@ -40,7 +40,7 @@ EXIT_CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The data that a command prints. For people `lines` are printed, or without them each name
+    """The data that a command prints. For people the `lines` are printed; without lines, each name
     with its value. `failed` ends the command with exit status 1.
     """
 

@@ -48,7 +48,8 @@ DATABASE = "cardsync"
 class EmbeddedServer:
     """A running server.
 
-    `data_dir` is the cluster's own folder. `moved` is true if that is not in the requested folder.
+    `data_dir` is the cluster's own folder. `moved` is true if the cluster is not in the requested
+    folder.
     """
 
     data_dir: Path
@@ -137,7 +138,7 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
         _ensure_role_and_database(server)
         return server
     finally:
-        fcntl.flock(start, fcntl.LOCK_UN)  # closing is not enough if a fork has a copy
+        fcntl.flock(start, fcntl.LOCK_UN)  # closing is not enough if a forked process has a copy
         os.close(start)
 
 
@@ -165,7 +166,7 @@ def _open_lock(path: Path) -> int:
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
         0o600,
     )
-    if is_root():  # root may be a guest in a user's folder, and the user returns later
+    if is_root():  # root may work in a user's folder, and the user returns later
         owner = path.parent.stat()
         os.fchown(lock, owner.st_uid, owner.st_gid)
     return lock

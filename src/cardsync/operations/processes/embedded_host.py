@@ -88,7 +88,7 @@ class Account:
         return self.succeeds("/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder))
 
     def own(self, path: Path) -> Path:
-        """Give `path`, which was just created here, to the account."""
+        """Make the account the owner of `path`, which was just created here."""
         if is_root():
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
         return path
@@ -288,7 +288,7 @@ def socket_folder(home: Path, account: Account) -> Path:
 
 
 def _fits(folder: Path) -> bool:
-    # libpq takes a comma for the end of a host name
+    # libpq reads a comma as the end of a host name
     return len(os.fsencode(folder / SOCKET_NAME)) <= _SOCKET_PATH_BYTES and "," not in str(folder)
 
 

@@ -40,7 +40,7 @@ _NO_ROOM = Answered(None, errors.ServiceUnavailable(TOO_MUCH))
 
 
 def serve_heavy_reads() -> None:
-    """Serve requests from standard input. Other output goes to the log."""
+    """Serve requests from standard input. All other output is written to the log."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A service manager may forbid a change of the priority.

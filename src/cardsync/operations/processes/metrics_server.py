@@ -1,5 +1,5 @@
-"""Serves /metrics on its own address, and pushes the same metrics by OTLP if that is set. They are
-the metrics of all processes of a supervisor together, or of a worker that runs alone.
+"""Serves /metrics on its own address, and pushes the same metrics by OTLP if that is set. The
+metrics are those of all processes of a supervisor together, or of a worker that runs alone.
 """
 
 from __future__ import annotations

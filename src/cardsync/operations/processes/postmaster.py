@@ -72,7 +72,7 @@ def clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
 def stop(cluster: Path, say: Say) -> None:
     """Stop the server in fast mode: clients are disconnected, the data is written.
 
-    If that takes too long, stop it in immediate mode; the next start recovers.
+    If that takes too long, stop the server in immediate mode; the next start recovers.
     """
     for signum, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 10.0)):
         server = living(cluster)
@@ -88,7 +88,7 @@ def stop(cluster: Path, say: Say) -> None:
 def _has_ended(process: Any) -> bool:
     with suppress(
         ChildProcessError
-    ):  # a dead child of ours is reaped; any other process is dead all the same
+    ):  # a dead child of this process must be reaped; another dead process needs nothing
         os.waitpid(process.pid, os.WNOHANG)
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
@@ -139,7 +139,9 @@ def wait(
     say: Say,
     what: str,
 ) -> bool:
-    """Poll until `done`, and report `what` every few seconds. False when the time is over."""
+    """Poll until `done`, and report `what` every few seconds. Return False when the time is
+    over.
+    """
     begun = reported = clock.monotonic()
     while not done():
         now = clock.monotonic()

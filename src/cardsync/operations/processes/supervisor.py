@@ -73,8 +73,8 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
 
 @contextmanager
 def _sealed(settings: Settings, owner: str) -> Iterator[None]:
-    """Register the installation's seal in the database. On a full disk there may be no secret yet:
-    other requests are served meanwhile, and members and keys can be made once there is room.
+    """Register the installation's seal in the database. On a full disk there may be no secret yet.
+    Then members and keys cannot be made until there is room, and all other requests are served.
     """
     try:
         # A role that owns no table cannot do this; the migration does it. /readyz reports a missing
@@ -127,7 +127,7 @@ class Stopped(BaseException):
 
 def stop_on_signals() -> None:
     def stop(_number: int, _frame: object) -> None:
-        # A second signal must not interrupt the stop, which would leave processes behind.
+        # A second signal must not interrupt the stop, because processes would remain.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise Stopped

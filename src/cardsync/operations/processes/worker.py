@@ -217,7 +217,7 @@ async def sweep(work: Work) -> int:
         )
         late = select(WorkDue).where(WorkDue.due_at < before, rested)
         late = late.order_by(WorkDue.due_at).limit(1000)
-        # Checks of shops recur forever, so all other work is found first.
+        # Checks of shops recur forever, so all other work is queued first.
         due = [
             *await session.scalars(late.where(WorkDue.stream != look.LOOK)),
             *await session.scalars(late.where(WorkDue.stream == look.LOOK)),

@@ -15,12 +15,12 @@ from pathlib import Path
 # Frames are large and short-lived: their memory returns to the system within a second.
 FRUGAL = {
     "MALLOC_ARENA_MAX": "2",
-    # Fixed values, because glibc otherwise raises both and then does not return the memory of large
-    # buffers.
+    # These two values are fixed, because glibc otherwise raises both, and then does not return the
+    # memory of large buffers.
     "MALLOC_MMAP_THRESHOLD_": "262144",
     "MALLOC_TRIM_THRESHOLD_": "262144",
     # Memory outside frames uses huge pages if the system has them: a third fewer page faults. For
-    # frames they cost more than they save.
+    # frames, huge pages cost more than they save.
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:700,muzzy_decay_ms:0,narenas:2",
 }
