@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import io
 from time import sleep
-from typing import Any, Final
+from typing import Final
 
 import httpx
 from rich.console import Console
@@ -17,6 +17,7 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 from cardsync_demo import customers_offer
 from cardsync_demo.order_files import MOST_WAIT
 
@@ -65,7 +66,7 @@ def show(console: Console, server: str, api_key: str, file: bytes) -> None:
         http.post("/api/buying/presets/standard").raise_for_status()
         sent = http.post("/api/buying/collections", params={"name": NAME}, content=file)
         sent.raise_for_status()
-        found: dict[str, Any] = sent.json()
+        found: JsonObject = sent.json()
         path = f"/api/buying/collections/{found['id']}"
         until = clock.monotonic() + MOST_WAIT
         while found["state"] == "queued" and clock.monotonic() < until:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import httpx
 from rich.console import Console
+
+from cardsync.platform.value_types import JsonObject
 
 CUSTOMER: Final = {"name": "Karl", "contact": "karl@example.invalid"}
 DAYS: Final = 7
@@ -18,7 +20,7 @@ def show(console: Console, http: httpx.Client, collection_id: int) -> None:
     drafted = http.post("/api/buying/offers", json=body)
     if drafted.is_error:
         return
-    offer: dict[str, Any] = drafted.json()
+    offer: JsonObject = drafted.json()
     seen = {"revision": offer["revision"], "days": DAYS}
     made = http.post(f"/api/buying/offers/{offer['id']}/offer", json=seen)
     if made.is_success:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 from rich.console import Console
@@ -24,6 +24,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.derived.kept_figures import TASKS, Figure, mark
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Row
 from cardsync.platform.work.jobs import enqueue
 from cardsync_demo.order_files import MOST_WAIT
 
@@ -72,7 +73,7 @@ async def observe(settings: Settings, seller_id: int) -> str:
     return report.sentence()
 
 
-def _file(cards: Sequence[Any], now: datetime) -> str:
+def _file(cards: Sequence[Row], now: datetime) -> str:
     output = io.StringIO()
     writer = csv.writer(output)
     writer.writerow(HEADER)

@@ -14,6 +14,7 @@ import httpx
 from rich.console import Console
 
 from cardsync.platform import clock
+from cardsync.platform.value_types import JsonObject
 
 MOST_WAIT = 60.0
 PER_PAGE = 200
@@ -22,7 +23,7 @@ AGENT_MONTHS = 2
 SHIPPING = {"pwe": "in a plain envelope", "tracked": "tracked", "expedited": "expedited"}
 
 
-def show_sent(console: Console, event: dict[str, Any]) -> None:
+def show_sent(console: Console, event: JsonObject) -> None:
     match event:
         case {"event": "rows_sent", "rows": rows, "text": text}:
             console.print(f"[green]✓[/] {text}" if rows else f"[yellow]![/] {text}")
@@ -115,7 +116,7 @@ def _counts(counts: dict[str, int]) -> str:
     )
 
 
-def _refunds(orders: list[dict[str, Any]]) -> str:
+def _refunds(orders: list[JsonObject]) -> str:
     amounts: dict[str, list[Decimal]] = defaultdict(list)
     for order in orders:
         if order["refund_amt"] is not None:
@@ -125,7 +126,7 @@ def _refunds(orders: list[dict[str, Any]]) -> str:
     return ", ".join(counted) or "none"
 
 
-def _sales(orders: list[dict[str, Any]]) -> str:
+def _sales(orders: list[JsonObject]) -> str:
     month = f"{clock.now():%Y-%m}"
     mine = [order for order in orders if (order["order_date"] or "").startswith(month)]
     total = sum(
@@ -135,6 +136,6 @@ def _sales(orders: list[dict[str, Any]]) -> str:
     return f"{total} USD from {len(mine)} orders this month, refunds taken off"
 
 
-def _reports(months: dict[str, Any]) -> str:
+def _reports(months: JsonObject) -> str:
     found = sorted(report["month"] for report in months["reports"])
     return f"{len(found)} monthly reports, {found[0]} to {found[-1]}" if found else "no reports"

@@ -18,6 +18,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import NamedRow
 from cardsync.shop.accounts import sellers
 from cardsync_demo import demo_catalog
 from cardsync_demo.order_files import MOST_WAIT, finished
@@ -57,7 +58,7 @@ def stock_of(shop: Shop) -> bytes:
     return output.getvalue().encode()
 
 
-def _price(row: dict[str, Any]) -> Decimal | None:
+def _price(row: NamedRow) -> Decimal | None:
     try:
         return Decimal(row[PRICE] or "")
     except (InvalidOperation, KeyError, TypeError):
@@ -77,7 +78,7 @@ def basket() -> list[dict[str, Any]]:
     ]
 
 
-def _held(row: dict[str, Any]) -> bool:
+def _held(row: NamedRow) -> bool:
     return str(row["Total Quantity"]).isdigit() and int(row["Total Quantity"]) > 0
 
 

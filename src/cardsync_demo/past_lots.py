@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 
@@ -13,6 +13,7 @@ from cardsync.access.caller import as_owner
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Row
 from cardsync.sales.lots.add_lots import NewLot, add_lots
 from cardsync.shop.accounts import sellers
 from cardsync_demo import price_walk
@@ -49,7 +50,7 @@ async def write(settings: Settings, seller_id: int) -> int:
             return len(await add_lots(session, caller, lots))
 
 
-def _lots_of(row: Any, today: date) -> Iterator[NewLot]:
+def _lots_of(row: Row, today: date) -> Iterator[NewLot]:
     """Return two lots: one from before the shop's year for the sold copies, and a later one for the
     stock.
     """

@@ -41,6 +41,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.money import to_units, usd
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json, JsonObject, NamedRow
 from cardsync.prices.engine.rules import SellerPricing
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import simulate
@@ -253,7 +254,7 @@ def _agent_events(
                 yield json.loads(line)
 
 
-def _show(event: dict[str, Any]) -> None:
+def _show(event: JsonObject) -> None:
     match event:
         case {"event": "upload_done", "report": report}:
             _show_report(report)
@@ -271,7 +272,7 @@ def _show(event: dict[str, Any]) -> None:
             order_files.show_sent(console, event)
 
 
-def _show_report(report: dict[str, Any]) -> None:
+def _show_report(report: JsonObject) -> None:
     console.print(
         f"[green]✓[/] {report['rows']} rows read: {report['matched']} matched, {report['provisional']} provisional, "
         f"{report['rejected_count']} rejected, {report['duplicates']} duplicate"
@@ -320,7 +321,7 @@ async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
         console.print(f"{'':22}[dim]{escape(_why(row, rules))}[/]")
 
 
-def _why(row: dict[str, Any], rules: list[Any]) -> str:
+def _why(row: NamedRow, rules: list[Json]) -> str:
     amounts = {name: row[name] for name in ("market", "low", "low_with_shipping", "direct_low")}
     card = pl.DataFrame(
         {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from sqlalchemy import BigInteger, Identity, Index, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.value_types import JsonObject
 
 # The actor of commands on the command line.
 OPERATOR = "operator"
@@ -100,9 +101,9 @@ class Activity(Base):
     risk: Mapped[str] = mapped_column(server_default="low")
     outcome: Mapped[str] = mapped_column(server_default="applied")
     summary: Mapped[str]
-    before: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    after: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    undo: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    before: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
+    after: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
+    undo: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     undone_by: Mapped[int | None] = mapped_column(BigInteger)
     request_id: Mapped[str | None] = mapped_column(default=REQUEST_ID.get)
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)

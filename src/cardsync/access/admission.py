@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
@@ -26,6 +26,7 @@ from cardsync.platform.database import seller_slots
 from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.limits import LARGEST_ID
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import HandlerOptions
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
@@ -71,7 +72,7 @@ A_READING_TOKEN = {"token": [READ]}
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
 # For routes of members, keys and tokens.
-BY_ANYBODY: dict[str, Any] = {"opt": BY_ANY, "security": [A_SESSION, A_TOKEN]}
+BY_ANYBODY: HandlerOptions = {"opt": BY_ANY, "security": [A_SESSION, A_TOKEN]}
 
 
 def admitting(app: ASGIApp) -> ASGIApp:

@@ -27,6 +27,7 @@ from cardsync.platform.database.hot_reads import PolledQuery
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.platform.kit.struct_rows import ReadsFor
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     # Workers use callers, too, and import no web framework.
@@ -104,7 +105,7 @@ class SellerState(msgspec.Struct, frozen=True):
     lock_refreshed_at: datetime | None
     lock_uploaded: bool
     lock_order_data: bool
-    lock_plan: dict[str, Any] | None
+    lock_plan: JsonObject | None
     lease_holder: str | None
     lease_expires_at: datetime | None
     cancel_requested_at: datetime | None

@@ -12,7 +12,9 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
+
+from cardsync.platform.value_types import JsonMapping
 
 Risk = Literal["none", "lists", "prices", "reviews", "sync"]
 """The kind of action in the owner's permissions; a read has none."""
@@ -133,7 +135,7 @@ class Argument(NamedTuple):
     place: Literal["path", "query", "body", "payload"]
     wire: str
     required: bool
-    schema: Mapping[str, Any]
+    schema: JsonMapping
 
 
 def shown(argument: Argument) -> str:

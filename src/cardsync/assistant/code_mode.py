@@ -23,6 +23,7 @@ from cardsync.assistant import own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from litestar.types import Scope
@@ -51,7 +52,7 @@ _EARLIER: Final = 2.0
 # A call that exceeds a rate limit is repeated after at most these seconds; longer waits are
 # refused.
 LONGEST_WAIT: Final = 3
-SCHEMA: Final[dict[str, Any]] = {
+SCHEMA: Final[JsonObject] = {
     "type": "object",
     "properties": {
         "program": {

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.assistant.bindings import FALLBACK, TABLE, Argument, Binding, Shapes
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.web.openapi import opened
 
 _TEXT: Final = {"type": "string"}
@@ -119,7 +120,7 @@ def _fallback() -> Shapes:
     return Shapes((Argument("path", "path", "path", True, path),), "", "")
 
 
-def _shapes(document: Mapping[str, Any], binding: Binding) -> Shapes:
+def _shapes(document: JsonMapping, binding: Binding) -> Shapes:
     operation = document["paths"][binding.path][binding.method.lower()]
     schemas = document["components"]["schemas"]
     about = " ".join(operation.get("description", "").split("\n\n")[0].split())
@@ -131,7 +132,7 @@ def _shapes(document: Mapping[str, Any], binding: Binding) -> Shapes:
 
 
 def _arguments(
-    schemas: Mapping[str, object], binding: Binding, operation: Mapping[str, Any]
+    schemas: Mapping[str, object], binding: Binding, operation: JsonMapping
 ) -> Iterator[Argument]:
     given = {one["name"]: one for one in operation.get("parameters", ())}
     for wire in re.findall(r"\{(\w+)\}", binding.path):
@@ -153,17 +154,15 @@ def _arguments(
             yield Argument(name, "query", name, bool(one.get("required")), schema)
 
 
-def _body(
-    schemas: Mapping[str, Any], binding: Binding, operation: Mapping[str, Any]
-) -> dict[str, Any]:
+def _body(schemas: JsonMapping, binding: Binding, operation: JsonMapping) -> dict[str, Any]:
     if binding.name in OPEN_BODIES:
         return dict(OPEN_BODIES[binding.name])
     shape = _plain(schemas, operation["requestBody"]["content"]["application/json"]["schema"])
-    told: dict[str, Any] = shape["properties"]
+    told: JsonObject = shape["properties"]
     return {name: schema for name, schema in told.items() if name not in _LEFT_OUT}
 
 
-def _plain(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(schemas: JsonMapping, schema: JsonMapping) -> dict[str, Any]:
     """Return the schema with its references resolved, without details that a caller does not need:
     an argument that may be null may be omitted.
     """
@@ -189,7 +188,7 @@ def _plain(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, A
     return kept
 
 
-def _answer(operation: Mapping[str, Any]) -> str:
+def _answer(operation: JsonMapping) -> str:
     for status, answer in sorted(operation["responses"].items()):
         if status.startswith("2"):
             schema = answer["content"]["application/json"]["schema"]

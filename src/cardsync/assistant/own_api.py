@@ -17,6 +17,7 @@ from cardsync.access.admission import WITHIN, Within, need_scope
 from cardsync.access.caller import ADMITTED, Caller
 from cardsync.assistant.bindings import FALLBACK, Binding, shapes
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonMapping
 
 if TYPE_CHECKING:
     from litestar.types import Message, ReceiveMessage, Scope
@@ -60,7 +61,7 @@ class OwnRequest(NamedTuple):
     body: bytes = b""
 
 
-def asked(binding: Binding, arguments: Mapping[str, Any]) -> OwnRequest:
+def asked(binding: Binding, arguments: JsonMapping) -> OwnRequest:
     """Build the request of a call. Raises InvalidPayload for an unknown or missing argument."""
     known = {one.name: one for one in shapes()[binding.name].arguments}
     for name in arguments:

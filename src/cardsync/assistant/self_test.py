@@ -23,6 +23,7 @@ from cardsync.assistant.oauth.consent import ConsentRequest
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 
 CLIENT_NAME: Final = "cardsync self-test"
 _SECONDS: Final = 10.0
@@ -97,7 +98,7 @@ class _Test:
         self._origin = origin
         self._http = http
         self._redirect = f"{origin}/settings/assistants"
-        self._server: dict[str, Any] = {}
+        self._server: JsonObject = {}
         self._client_id = ""
         self._token = ""
 
@@ -174,7 +175,7 @@ class _Test:
                 await exchange.give_up(self._database, {"token": [self._token]}, clock.now())
                 await clients.forget(session, self._client_id)
 
-    async def _rpc(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def _rpc(self, method: str, params: JsonObject) -> dict[str, Any]:
         answer = await self._json(
             "POST",
             PATH,
@@ -187,7 +188,7 @@ class _Test:
         )
         if "result" not in answer:
             raise _Failed(f"The service answered {answer.get('error')}.")
-        result: dict[str, Any] = answer["result"]
+        result: JsonObject = answer["result"]
         return result
 
     async def _json(self, method: str, address: str, **request: Any) -> dict[str, Any]:
@@ -197,7 +198,7 @@ class _Test:
         if not answer.is_success:
             raise _Failed(f"{address} answered {answer.status_code}: {answer.text[:200]}")
         try:
-            found: dict[str, Any] = answer.json()
+            found: JsonObject = answer.json()
         except ValueError:
             raise _Failed(f"{address} answered no JSON: {answer.text[:100]}") from None
         return found

@@ -24,6 +24,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from cardsync import __version__
 from cardsync.assistant import code_mode, prompts, tool_answers, tools
 from cardsync.assistant.refusals import Refusal
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -38,8 +39,8 @@ INSTRUCTIONS: Final = (
 
 class _Named(msgspec.Struct):
     name: str
-    arguments: dict[str, Any] | None = None
-    meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
+    arguments: JsonObject | None = None
+    meta: JsonObject | None = msgspec.field(default=None, name="_meta")
 
 
 class _Call(msgspec.Struct):
@@ -58,7 +59,7 @@ class _Told(msgspec.Struct, rename="camel", omit_defaults=True):
     content: list[_Text]
     is_error: bool
     result_type: str | None = None
-    meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
+    meta: JsonObject | None = msgspec.field(default=None, name="_meta")
 
 
 class _Result(msgspec.Struct):

@@ -15,6 +15,7 @@ from cardsync.access.caller import ADMITTED
 from cardsync.assistant import code_mode, own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from litestar.types import Scope
@@ -93,7 +94,7 @@ class Tool(NamedTuple):
             schema["required"] = required
         return {**schema, "additionalProperties": False}
 
-    def chosen(self, arguments: dict[str, Any]) -> Binding:
+    def chosen(self, arguments: JsonObject) -> Binding:
         """Remove `what` from the arguments and return the binding that it names. Raises
         InvalidPayload.
         """
@@ -145,7 +146,7 @@ async def call(scope: Scope, name: str, arguments: dict[str, object]) -> list[st
     return tool_answers.texts(binding.name, answer, detail)
 
 
-def _detail(tool: Tool, arguments: dict[str, Any]) -> tool_answers.Detail:
+def _detail(tool: Tool, arguments: JsonObject) -> tool_answers.Detail:
     detail = arguments.pop("detail", "concise") if tool.has_detail else "concise"
     if detail not in ("concise", "full"):
         raise errors.InvalidPayload("detail: must be concise or full")

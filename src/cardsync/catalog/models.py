@@ -6,13 +6,13 @@ words to find typos.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, SmallInteger, text
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
+from cardsync.platform.value_types import JsonObject
 
 
 class Product(Base):
@@ -179,8 +179,8 @@ class CatalogInstall(Base):
     content: Mapped[str | None]
     kept: Mapped[str | None]
     # The previous version, and the version that a person went back from (`install_state.Version`).
-    earlier: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    refused: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    earlier: Mapped[JsonObject | None] = mapped_column(JSONB)
+    refused: Mapped[JsonObject | None] = mapped_column(JSONB)
 
 
 class CatalogUpdates(Base):

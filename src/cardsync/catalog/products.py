@@ -24,6 +24,7 @@ from cardsync.catalog.set_names import part_columns, set_columns
 from cardsync.platform import errors
 from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database, run
+from cardsync.platform.value_types import HandlerOptions
 
 # `resolve` needs these columns of each row, besides `row` and `title`; a null printing is unknown.
 ROW_COLUMNS = (
@@ -57,7 +58,7 @@ OFFERED_SQL = f"""
        AND ((game, set_key) IN (SELECT game, key FROM wanted)
             OR (game, set_code_key) IN (SELECT game, key FROM wanted))
 """
-_OFFERED: dict[str, Any] = {
+_OFFERED: HandlerOptions = {
     "id": pl.Int64,
     "marketplace_product_id": pl.Int64,
     "game": pl.String,

@@ -35,7 +35,7 @@ from cardsync.web.forms import (
     read_form,
     sent_form,
 )
-from cardsync.web.request import AnyRequest, opened, provide_caller, provide_settings
+from cardsync.web.request import AnyRequest, AnyResponse, opened, provide_caller, provide_settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
@@ -179,7 +179,7 @@ class _Again(Response[None]):
 
         return answer
 
-    async def _page(self, request: AnyRequest) -> Response[Any]:
+    async def _page(self, request: AnyRequest) -> AnyResponse:
         if FORM.find(request.scope) is None:
             raise self.refusal
         caller = provide_caller(request)

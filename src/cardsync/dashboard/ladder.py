@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.receipts.in_short import InShort
 from cardsync.stock.cards.schemas import CardBody
 
@@ -81,7 +82,7 @@ def _prices(card: CardBody) -> list[Mark]:
     return [mark for mark in known if mark]
 
 
-def _bounds(steps: Sequence[Mapping[str, Any]]) -> list[Mark]:
+def _bounds(steps: Sequence[JsonMapping]) -> list[Mark]:
     by_name = {step["name"]: step for step in steps}
     bounds, cap = by_name.get("bounds", {}), by_name.get("cap", {})
     floors = [

@@ -26,7 +26,7 @@ from cardsync.platform.money import percent
 from cardsync.platform.shelf_place import Box
 from cardsync.web import pages
 from cardsync.web.forms import read_form, sentence
-from cardsync.web.request import AnyRequest
+from cardsync.web.request import AnyRequest, AnyResponse
 
 PageRequest = AnyRequest
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
@@ -162,7 +162,7 @@ def box_page(box: Box) -> str:
     return f"/shelves/{quote(label.title() if label in _BESIDE_BOXES else label, safe='')}"
 
 
-def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
+def refused(request: PageRequest, problem: errors.Problem) -> AnyResponse:
     """Show the API's own sentence; a reader who is not signed in goes to the sign-in page."""
     if isinstance(problem, errors.Unauthorized):
         return _signed_out(request, problem)
@@ -179,7 +179,7 @@ def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
     return pages.page("message.html", problem.status, problem.headers, **values)
 
 
-def _signed_out(request: PageRequest, problem: errors.Problem) -> Response[Any]:
+def _signed_out(request: PageRequest, problem: errors.Problem) -> AnyResponse:
     """Send a reader to the sign-in page. A form gets a page with its inputs instead, so
     that they can be copied; a script gets only the status, because it would insert the sign-in page
     into a part of ours.
@@ -200,7 +200,7 @@ def _confirmation(
     request: PageRequest,
     caller: Caller,
     problem: errors.ConfirmationNeeded,
-) -> Response[Any]:
+) -> AnyResponse:
     """Show the size of the change, with the same form again and `confirm` in it."""
     figures = problem.body()
     return show(

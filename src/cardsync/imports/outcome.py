@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import polars as pl
 
@@ -14,6 +13,7 @@ from cardsync.imports.judge_upload import Verdict
 from cardsync.imports.parse import Parsed
 from cardsync.imports.price import Prices
 from cardsync.platform import limits
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.decisions import on_sale
 from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.stock.cards import write
@@ -26,7 +26,7 @@ class Outcome:
     and the counts and values of price moves.
     """
 
-    report: dict[str, Any]
+    report: JsonObject
     fingerprint: str
     lines: list[str]
     new_lines: list[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,11 +15,12 @@ from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.network.limits import REFERENCE_NAME, REFERENCES
 from cardsync.platform import errors
 from cardsync.platform.read_json import read
+from cardsync.platform.value_types import JsonObject
 
 GAME: Final = "pokemon"
 FIELDS: Final = ("name", "set", "number", "finish")
 Part = Annotated[str, msgspec.Meta(max_length=300)]
-_Cards = Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
+_Cards = Annotated[list[JsonObject], msgspec.Meta(min_length=1)]
 # Least length of a word that may be the beginning of another.
 _LONG_WORD = 4
 # A number after the name counts as the reference's number if it has no other: "Snivy - 001/086".
@@ -41,7 +42,7 @@ class CardReference(NamedTuple):
     meanings.
     """
 
-    query: dict[str, Any]
+    query: JsonObject
     words: tuple[str, ...]
     full: str
     sets: str
@@ -122,7 +123,7 @@ def references(
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
     """
-    given = read(body, dict[str, Any])
+    given = read(body, JsonObject)
     game = read(given.get("game", GAME), str, "game")
     cards = given.get("cards")
     if (cards is None) == (given.get("name") is None):

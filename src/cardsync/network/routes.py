@@ -28,9 +28,10 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.settings import Settings
-from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems
+from cardsync.platform.value_types import HandlerOptions
+from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, AnyResponse, problems
 
-LOOK_UP: dict[str, Any] = {
+LOOK_UP: HandlerOptions = {
     "status_code": 200,
     "opt": READS | DISCOVERY,
     "security": [A_READING_TOKEN],
@@ -41,7 +42,7 @@ LOOK_UP: dict[str, Any] = {
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def _exact(answer: Discovery | SplitBasket) -> Response[Any]:
+def _exact(answer: Discovery | SplitBasket) -> AnyResponse:
     """Send amounts as JSON numbers with every digit."""
     return Response(_ENCODER.encode(answer), media_type="application/json")
 

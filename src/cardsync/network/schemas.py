@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, struct_of
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 
 # Sent as a JSON number with its exact digits.
 Number = Annotated[Decimal, Like(float)]
@@ -59,7 +60,7 @@ class Fallback(msgspec.Struct):
 
 
 class DiscoveryResult(msgspec.Struct, omit_defaults=True):
-    query: dict[str, Any]
+    query: JsonObject
     """The reference, as it was sent"""
     status: Literal["resolved", "candidates", "no_match"]
     """Whether one printing is meant, several may be, or none fits"""

@@ -4,7 +4,7 @@ Pure.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,7 @@ from cardsync.network.reference import GAME, CardReference, Reference, comparabl
 from cardsync.platform import errors
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy, read
+from cardsync.platform.value_types import JsonObject
 
 _CONDITIONS: Final = {name: code for label, code in CODES.items() for name in (label, code.lower())}
 
@@ -63,7 +64,7 @@ class Wishes(NamedTuple):
 
 def read_wishes(body: object) -> Wishes:
     """Return the basket of a request. Raises InvalidPayload, NameTooShort, TooManyReferences."""
-    if read(body, dict[str, Any]).get("cards") is None:
+    if read(body, JsonObject).get("cards") is None:
         raise errors.InvalidPayload("cards is missing: a basket is a list of references")
     game, cards = references(body, Wish, BASKET_REFERENCES)
     parcels = read(body, Parcels)

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 import structlog
@@ -34,6 +34,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.old_data.models import OldRows
 from cardsync.platform.old_data.old_kinds import FOLDER, KINDS, Kind, month_after, month_of
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work.jobs import Work
 
 log = structlog.get_logger(__name__)
@@ -177,7 +178,7 @@ async def _move(session: AsyncSession, store: Store, kind: Kind, file: OldRows) 
 
 
 async def _written(
-    session: AsyncSession, store: Store, kind: Kind, key: str, of_month: dict[str, Any]
+    session: AsyncSession, store: Store, kind: Kind, key: str, of_month: JsonObject
 ) -> _Slab | None:
     """Write the oldest slab of a month into its file. None if the month has no rows."""
     bounds = await session.execute(text(_sql(_LAST, kind)), {**of_month, "most": SLAB_ROWS})

@@ -5,9 +5,11 @@ value's type allows more than occurs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
+
+from cardsync.platform.value_types import Annotation
 
 # A decimal number in an answer.
 DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -22,11 +24,11 @@ Dollars = (
 
 @dataclass(frozen=True)
 class Like:
-    """A described type: `Annotated[dict[str, Any], Like(RuleFields, "name")]` appears as RuleFields
+    """A described type: `Annotated[JsonObject, Like(RuleFields, "name")]` appears as RuleFields
     with `name` required. A field that is `needed` is required although it has a default.
     """
 
-    type: Any
+    type: Annotation
     needs: tuple[str, ...]
     needed: bool
 

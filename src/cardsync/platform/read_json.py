@@ -19,6 +19,7 @@ from msgspec import inspect
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Dollars, Like
 from cardsync.platform.money import read_amount
+from cardsync.platform.value_types import Annotation
 
 __all__ = [
     "DECODERS", "Amount", "Id", "ReadBy", "given_fields", "like_of", "not_json", "read", "sentence",
@@ -104,7 +105,7 @@ def read(
     strict: bool = True,
 ) -> T: ...
 @overload
-def read(given: Any, shape: Any, at: str = "") -> Any: ...
+def read(given: Any, shape: Annotation, at: str = "") -> Any: ...
 def read(
     given: object,
     shape: object,
@@ -124,7 +125,7 @@ def read(
         raise refusal(f"{at or 'body'}: holds half a character, {e.object[e.start]!a}") from e
 
 
-def _by_type(kind: Any, value: Any) -> object:
+def _by_type(kind: Annotation, value: Any) -> object:
     if is_read_by(kind):
         return kind.read(value)
     raise NotImplementedError

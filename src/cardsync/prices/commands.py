@@ -13,6 +13,7 @@ from cardsync.operations.processes.command_line import (
     settings_with,
     with_database,
 )
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -66,7 +67,7 @@ def pricing_replay_all(seller_id: int) -> Result:
     return Result(data, map(_replayed, runs), any(run["differ"] for run in runs))
 
 
-def _replayed(run: dict[str, Any]) -> str:
+def _replayed(run: JsonObject) -> str:
     same = f"{run['cards'] - run['differ']:,} of {run['cards']:,} cards come to the same price"
     return (
         f"pricing run {run['run_id']}: {same if run['kept'] else 'its receipts are no longer kept'}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -23,6 +23,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import NOW, TRUE, Base
+from cardsync.platform.value_types import Json, JsonObject
 from cardsync.platform.work.piece import Piece
 from cardsync.prices.engine.rules import RuleState
 
@@ -55,7 +56,7 @@ class PricingRule(Base):
     state: Mapped[RuleState] = mapped_column(Text, server_default="draft")
     preset: Mapped[str | None]
     query: Mapped[str] = mapped_column(server_default="")
-    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    settings: Mapped[JsonObject] = mapped_column(JSONB)
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
@@ -203,7 +204,7 @@ class PriceRun(Piece, Base):
     state: Mapped[RunState] = mapped_column(Text, server_default="running")
     started_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
-    summary: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    summary: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
 
 
 class PriceChange(Base):
@@ -233,13 +234,13 @@ class PriceRollback(Piece, Base):
     )
     state: Mapped[RollbackState] = mapped_column(Text, server_default="requested")
     # An object with one of the fields run_id, rule_id, list (a list's id) and since.
-    scope: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    scope: Mapped[JsonObject] = mapped_column(JSONB)
     cards: Mapped[int] = mapped_column(server_default="0")
     # The id of the last card that the preparation has checked.
     prepared_to: Mapped[int] = mapped_column(BigInteger, server_default="0")
     # SHA-256 of each file that was served for the rollback.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    error: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     requested_at: Mapped[datetime]
     ready_at: Mapped[datetime | None]
     served_at: Mapped[datetime | None]
@@ -292,14 +293,14 @@ class RepricingEvent(Piece, Base):
     # The imported prices, packed by `rollback/packed_rows.py`.
     rows: Mapped[bytes | None] = mapped_column(LargeBinary)
     step: Mapped[str | None]
-    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    error: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     # `rejected` lists the cards that the marketplace refused, with reasons; `paused`, the cards
     # that the agent omits from later files.
-    rejected: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
-    paused: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
+    rejected: Mapped[list[Json] | None] = mapped_column(JSONB(none_as_null=True))
+    paused: Mapped[list[Json] | None] = mapped_column(JSONB(none_as_null=True))
     moved: Mapped[int] = mapped_column(server_default="0")
     # The effect of the imported prices, summed up by `rollback/brought.py`.
-    brought: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    brought: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     imported_at: Mapped[datetime]
     recorded_at: Mapped[datetime]
     settled_at: Mapped[datetime | None]

@@ -32,7 +32,7 @@ from cardsync.platform.read_json import sentence
 from cardsync.platform.storage import StoreAway
 from cardsync.web.access_log import request_id_of
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest
+from cardsync.web.request import AnyRequest, AnyResponse
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +80,7 @@ def wants_html(accept: str | None) -> bool:
     return ranges.get("text/html", 0.0) > json
 
 
-def internal_error(request: AnyRequest, status: int, message: str) -> Response[Any]:
+def internal_error(request: AnyRequest, status: int, message: str) -> AnyResponse:
     request_id = request_id_of(request.scope)
     headers = {"Vary": "Accept"}
     if wants_html(request.headers.get("accept")):
@@ -103,7 +103,7 @@ def internal_error(request: AnyRequest, status: int, message: str) -> Response[A
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)
 
 
-def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
+def problem(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
     return Response(
         exc.body(),
         status_code=exc.status,

@@ -20,7 +20,7 @@ from cardsync.platform import errors
 from cardsync.platform.kit.scope_values import ScopeValue
 from cardsync.web import pages
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest, media_type, need_storable
+from cardsync.web.request import AnyRequest, AnyResponse, media_type, need_storable
 
 HEADINGS = {
     403: "Not allowed",
@@ -89,7 +89,7 @@ def go(path: str, cookie: Cookie | None = None) -> Response[str]:
     )
 
 
-def refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
+def refused(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
     """Answer an error that the page's own form does not show beside its fields."""
     if isinstance(exc, errors.Unauthorized):
         return go("/sign-in")

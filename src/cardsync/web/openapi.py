@@ -24,6 +24,7 @@ from cardsync import __version__
 from cardsync.access.audience import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonObject
 from cardsync.web import retired
 from cardsync.web.described_fields import sentences
 from cardsync.web.field_words import WORDS
@@ -113,7 +114,7 @@ class _Config(OpenAPIConfig):
         return _Document(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
-def complete(schema: dict[str, Any]) -> dict[str, Any]:
+def complete(schema: JsonObject) -> dict[str, Any]:
     components = schema["components"]
     _, own = msgspec.json.schema_components(
         [InternalError], ref_template="#/components/schemas/{name}"
@@ -155,7 +156,7 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _name_as_classes(schema: dict[str, Any]) -> None:
+def _name_as_classes(schema: JsonObject) -> None:
     """Rename structs to valid class names for generated clients: two structs with one name by their
     modules, and a struct that has the name of one of its own fields.
     """
@@ -184,7 +185,7 @@ def _class_name(name: str) -> str:
     return "".join(word.title() for word in modules) + struct
 
 
-def _leave_out_defaults(schema: dict[str, Any]) -> None:
+def _leave_out_defaults(schema: JsonObject) -> None:
     """Remove values that readers assume by default, and texts that another part already has."""
     for one in schema["components"]["schemas"].values():
         # If two structs share a name, the key has the module in front; a title would give both the
@@ -213,14 +214,14 @@ def _drop_false(form: dict[str, object], *names: str) -> None:
 
 def opened(document: Any) -> dict[str, Any]:
     """Return the description with the shared answers and parameters copied into its operations."""
-    whole: dict[str, Any] = copy.deepcopy(document)
+    whole: JsonObject = copy.deepcopy(document)
     components = whole["components"]
 
-    def there(part: dict[str, Any]) -> dict[str, object]:
+    def there(part: JsonObject) -> dict[str, object]:
         if "$ref" not in part:
             return part
         _, _, kind, name = part["$ref"].split("/")
-        found: dict[str, Any] = components[kind][name]
+        found: JsonObject = components[kind][name]
         return found
 
     for operations in whole["paths"].values():
@@ -255,7 +256,7 @@ def _unite(schema: Any) -> None:
         schema["anyOf" if overlap else "oneOf"] = forms
 
 
-def _describe_retired(one: retired.Retired, operation: dict[str, Any]) -> None:
+def _describe_retired(one: retired.Retired, operation: JsonObject) -> None:
     if one.part is None:
         operation["deprecated"] = True
     for answer in operation["responses"].values():
@@ -265,7 +266,7 @@ def _describe_retired(one: retired.Retired, operation: dict[str, Any]) -> None:
             }
 
 
-def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
+def _describe_tokens(method: str, operation: JsonObject) -> None:
     """Add the scope that a token needs, or the error that it gets."""
     security = operation.get("security", [])
     schemes = {name for item in security for name in item}
@@ -281,7 +282,7 @@ def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
         _describe_refusal(operation["responses"], errors.KeyRequired)
 
 
-def _describe_parameters(operation: dict[str, Any]) -> None:
+def _describe_parameters(operation: JsonObject) -> None:
     """Add the 422 for a parameter outside the path that may not fit its type."""
     told = operation["responses"].get("422", {}).get("description", "")
     typed = any(
@@ -292,14 +293,14 @@ def _describe_parameters(operation: dict[str, Any]) -> None:
         _describe_refusal(operation["responses"], errors.InvalidPayload)
 
 
-def _is_any_text(schema: dict[str, Any]) -> bool:
+def _is_any_text(schema: JsonObject) -> bool:
     forms = schema.get("oneOf", [schema])
     return all(form.keys() <= {"type", "default"} for form in forms) and {
         form.get("type") for form in forms
     } <= {"string", "null"}
 
 
-def _describe_files(operation: dict[str, Any]) -> None:
+def _describe_files(operation: JsonObject) -> None:
     """Add the files that a route returns by its query's `format`."""
     for parameter in operation.get("parameters", []):
         if parameter["name"] == "format":
@@ -308,7 +309,7 @@ def _describe_files(operation: dict[str, Any]) -> None:
             content |= {FILES[name]: {"schema": {}} for name in parameter["schema"]["enum"] if name}
 
 
-def _describe_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
+def _describe_refusal(responses: JsonObject, kind: type[errors.Problem]) -> None:
     """Add an error that many routes share to those that the route names itself."""
     status = str(kind.status)
     sentence = problems(kind)[kind.status].description
@@ -317,7 +318,7 @@ def _describe_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> 
     responses[status] = {**responses.get(status, {}), "description": sentence}
 
 
-def _answers(responses: dict[str, Any]) -> dict[str, object]:
+def _answers(responses: JsonObject) -> dict[str, object]:
     finished = {
         status: _finished(status, answer)
         for status, answer in responses.items()
@@ -334,13 +335,13 @@ def _answers(responses: dict[str, Any]) -> dict[str, object]:
     return dict(sorted(finished.items()))
 
 
-def _describe_limits(answers: dict[str, Any]) -> None:
+def _describe_limits(answers: JsonObject) -> None:
     for answer in answers.values():
         if "$ref" not in answer:
             answer["headers"] |= LIMITS
 
 
-def _is_framework(answer: dict[str, Any]) -> bool:
+def _is_framework(answer: JsonObject) -> bool:
     """Return whether the answer is the framework's guess at validation failures, which this API
     answers as 422.
     """
@@ -348,7 +349,7 @@ def _is_framework(answer: dict[str, Any]) -> bool:
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
-def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _finished(status: str, answer: JsonObject) -> dict[str, Any]:
     """Add a response's headers. For an error, restrict the schema's `code` to the codes that
     `web.problems` names in the description.
     """
@@ -369,7 +370,7 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "headers": {**headers, **REQUEST_ID}}
 
 
-def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
+def _with_codes(schema: JsonObject, codes: list[str]) -> dict[str, Any]:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"type": "string", "enum": codes}}}]}
     forms = schema.get("oneOf", [schema])
@@ -393,7 +394,7 @@ def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
     return {**answer, "headers": {"Vary": {"$ref": "#/components/headers/Vary"}, **REQUEST_ID}}
 
 
-def _describe_bytes(content: dict[str, Any]) -> None:
+def _describe_bytes(content: JsonObject) -> None:
     """Describe any content but JSON and HTML as bytes, which clients read and write as files."""
     for kind, one in content.items():
         if kind not in ("application/json", "text/html"):
@@ -402,7 +403,7 @@ def _describe_bytes(content: dict[str, Any]) -> None:
             one["schema"] = {"type": "string", "format": "binary", **kept}
 
 
-def _describe_body(body: dict[str, Any]) -> None:
+def _describe_body(body: JsonObject) -> None:
     """Mark a JSON body as optional if null is allowed. Gzip is described once for all bodies:
     client generators would treat a second content type as a second body.
     """

@@ -111,6 +111,7 @@ def takes_json(headers: Headers) -> None:
 
 
 AnyRequest = Request[object, object, State]
+AnyResponse = Response[Any]
 
 
 class ApiRequest(AnyRequest):

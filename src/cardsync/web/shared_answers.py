@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from cardsync.platform.value_types import JsonObject
+
 T = TypeVar("T")
 
 
-def share_answers(schema: dict[str, Any]) -> None:
+def share_answers(schema: JsonObject) -> None:
     """Move the answers and parameters that several operations share into the components.
 
     The most frequent answer of a status is named by the status, the others get a number. Some two

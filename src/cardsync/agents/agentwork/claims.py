@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -35,6 +35,7 @@ from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, in_one_message
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
 # An expired claim counts as an attempt. After the last attempt the task fails; `finished_at` is the
@@ -90,7 +91,7 @@ class ClaimedTask(msgspec.Struct):
     id: int
     kind: Kind
     """The work that the agent is to do"""
-    payload: dict[str, Any]
+    payload: JsonObject
     attempt: int
     claimed_at: str
     claim_token: str
@@ -113,7 +114,7 @@ class TaskOutcome(msgspec.Struct):
     status: Literal["completed", "failed"]
     """completed or failed"""
     claim_token: Named
-    result: dict[str, Any] | None = None
+    result: JsonObject | None = None
     error: TaskError | None = None
     retryable: bool = False
 

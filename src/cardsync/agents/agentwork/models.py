@@ -5,13 +5,14 @@ rollbacks, listings.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import ARRAY, BigInteger, Identity, Index, LargeBinary, SmallInteger, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.value_types import JsonObject
 
 Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
 
@@ -31,7 +32,7 @@ class AgentTask(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     kind: Mapped[str]
-    payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    payload: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     status: Mapped[Status] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
     # Lower priorities are claimed first; agentwork/task_kinds.py names them.
@@ -43,8 +44,8 @@ class AgentTask(Base):
     ended_as: Mapped[str | None]
     claimed_at: Mapped[datetime | None]
     claim_expires_at: Mapped[datetime | None]
-    result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    result: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
+    error: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     # A price push stores the SHA-256 of the files served for it, and the cycles that import its
     # prices.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -12,6 +11,7 @@ from cardsync.agents.agentwork.models import AgentTask, Status
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS, Kind
 from cardsync.agents.agentwork.tasks import has_run_out
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.value_types import JsonObject
 
 
 class Task(msgspec.Struct):
@@ -23,7 +23,7 @@ class Task(msgspec.Struct):
     id: int
     kind: Kind
     """The work that the agent is to do"""
-    payload: dict[str, Any]
+    payload: JsonObject
     status: Status
     """pending, claimed, completed, failed or cancelled"""
     attempt: int
@@ -31,8 +31,8 @@ class Task(msgspec.Struct):
     claimed_at: datetime | None
     claim_expires_at: datetime | None
     finished_at: datetime | None
-    result: dict[str, Any] | None
-    error: dict[str, Any] | None
+    result: JsonObject | None
+    error: JsonObject | None
     """Why the task failed, as code and message"""
 
 

@@ -11,8 +11,9 @@ import tomllib
 import zipfile
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from cardsync.platform.value_types import JsonObject
 from cardsync.platform.version import __version__
 
 ADDRESS: Final = "/sync-app"
@@ -71,7 +72,7 @@ def _digest(data: bytes) -> str:
     return f"sha256={digest.decode()}"
 
 
-def _metadata(project: dict[str, Any]) -> str:
+def _metadata(project: JsonObject) -> str:
     """Return the core metadata of a wheel, from the app's pyproject.toml."""
     lines = [
         "Metadata-Version: 2.4",

@@ -5,7 +5,7 @@ answers link to.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import structlog
 from litestar import Response, Router, get
@@ -22,7 +22,7 @@ from cardsync.agents.releases.own_sync_app import ADDRESS, packed
 from cardsync.agents.releases.update import Update, update_fields
 from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
-from cardsync.web.request import FOR_AGENTS, ApiRequest, WithSlashes, problems
+from cardsync.web.request import FOR_AGENTS, AnyResponse, ApiRequest, WithSlashes, problems
 from cardsync.web.request_forms import reads_by
 
 log = structlog.get_logger(__name__)
@@ -127,11 +127,11 @@ async def download_sync_app(request: ApiRequest, state: State, name: str) -> Res
     return Response(app.content, media_type="application/zip")
 
 
-def _redirect(url: str) -> Response[Any]:
+def _redirect(url: str) -> AnyResponse:
     return _bodyless(302, {"Location": url, "Cache-Control": "no-store"})
 
 
-def _bodyless(status: int, headers: dict[str, str]) -> Response[Any]:
+def _bodyless(status: int, headers: dict[str, str]) -> AnyResponse:
     # Empty bytes, because the framework renders None only as JSON.
     return Response(b"", status_code=status, headers=headers, media_type=_BINARY)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import case, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -23,6 +22,7 @@ from cardsync.agents.repairs.models import WorkflowCorrection, WorkflowHeal
 from cardsync.agents.repairs.schemas import FailedRepair
 from cardsync.agents.repairs.shared_repairs import digest_of, lookup_of, shared_for, vote
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonObject
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class KnownOfElement:
     """
 
     cached: WorkflowCorrection | None
-    seen: dict[str, Any] | None
+    seen: JsonObject | None
     refused: frozenset[str]
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from cardsync.agents.repairs.label_words import VERSIONS, distinctive, words
 from cardsync.agents.repairs.snippet import Page, kind_of
+from cardsync.platform.value_types import JsonObject
 
 IDENTIFYING = ("id", "name", "href", "for", "action", "formaction")
 SPOKEN = ("aria-label", "title", "placeholder", "alt", "value")
@@ -204,7 +204,7 @@ def around(page: Page, at: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def _from_seen(seen: dict[str, Any]) -> WantedElement:
+def _from_seen(seen: JsonObject) -> WantedElement:
     attributes = dict(seen["attributes"])
     kind = kind_of(seen["tag"], attributes)
     return WantedElement(

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -23,6 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.value_types import JsonObject
 
 State = Literal["proposed", "verified", "disabled"]
 
@@ -53,7 +54,7 @@ class WorkflowCorrection(Base):
     state: Mapped[State] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(server_default="0")
     last_error: Mapped[str | None]
-    seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    seen: Mapped[JsonObject | None] = mapped_column(JSONB)
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     verified_at: Mapped[datetime | None]
     disabled_at: Mapped[datetime | None]

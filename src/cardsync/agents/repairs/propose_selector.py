@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from cardsync.agents.repairs import snippet
@@ -24,6 +23,7 @@ from cardsync.agents.repairs.lost_element import (
 )
 from cardsync.agents.repairs.new_selector import selector_of
 from cardsync.agents.repairs.snippet import Element, Page
+from cardsync.platform.value_types import JsonObject
 
 LEAST_MARGIN = 0.08
 _FIGURE = re.compile(r"\W{0,3}\d[\d.,]*\W{0,3}")
@@ -45,7 +45,7 @@ class LostElement:
 
     selector: str
     step_name: str
-    seen: dict[str, Any] | None = None
+    seen: JsonObject | None = None
     refused: frozenset[str] = frozenset()
     workflow: str = ""
     page_url: str = ""
@@ -56,7 +56,7 @@ class Proposal:
     selector: str
     confidence: float
     margin: float
-    seen: dict[str, Any]
+    seen: JsonObject
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.value_types import JsonObject
 
 
 class SyncState(Base):
@@ -29,7 +29,7 @@ class SyncState(Base):
     lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
     lock_order_data: Mapped[bool] = mapped_column(server_default=FALSE)
     # The plan that was returned with the lock, for a holder that polls again.
-    lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    lock_plan: Mapped[JsonObject | None] = mapped_column(JSONB)
     # The trigger and first_sync of the newest started cycle, stored after the end of its lock until
     # its log arrives.
     cycle_trigger: Mapped[str | None]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from cardsync.agents.sync.models import CycleStatus, DebugScreenshot, SyncCycle
 from cardsync.platform.kit.struct_rows import Column, struct_of
+from cardsync.platform.value_types import JsonObject
 
 
 class CycleStep(msgspec.Struct):
@@ -49,7 +50,7 @@ class Cycle(msgspec.Struct):
     platform: str | None
     steps: list[CycleStep]
     """The steps of the agent"""
-    price_events: list[dict[str, Any]]
+    price_events: list[JsonObject]
     """The agents' reports of price files"""
     screenshots: list[CycleScreenshot]
     """The screenshots that the agent took"""

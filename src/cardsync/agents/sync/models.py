@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import FALSE, NOW, Base
+from cardsync.platform.value_types import JsonObject
 
 CycleStatus = Literal["success", "partial", "failed", "cancelled"]
 
@@ -39,9 +40,9 @@ class SyncCycle(Base):
     status: Mapped[CycleStatus] = mapped_column(Text)
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
     trigger_source: Mapped[str | None]
-    steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    steps: Mapped[list[JsonObject]] = mapped_column(JSONB, server_default="[]")
     # Reports about price files that the cycle imported or could not import.
-    price_events: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    price_events: Mapped[list[JsonObject]] = mapped_column(JSONB, server_default="[]")
     agent_version: Mapped[str | None]
     platform: Mapped[str | None]
     duration_ms: Mapped[int | None] = mapped_column(BigInteger)

@@ -6,7 +6,7 @@ All agents send heartbeats and polls, so these usually write nothing.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import MediaType, Response, Router, delete, get, post
@@ -50,6 +50,7 @@ from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import Json
 from cardsync.prices.files.price_updates import run_waits
 from cardsync.sales.orders.sales_backfill import ask_for_missing_months
 from cardsync.shop.accounts import sellers
@@ -102,7 +103,7 @@ class SyncRequest(msgspec.Struct):
     owner may request it.
     """
 
-    kind: Annotated[Any, Like(Kind | None)] = None
+    kind: Annotated[Json, Like(Kind | None)] = None
     """full, pricing, orders, refunds, feedback, sales or account; an unknown kind is full"""
     full_history: bool = False
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import UNSET, UnsetType
 from sqlalchemy import text
@@ -11,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.value_types import JsonObject
 
 
 class OfferedPack(msgspec.Struct):
@@ -23,7 +22,7 @@ class OfferedPack(msgspec.Struct):
     """The version of the pack; null: every version is withdrawn"""
     killed: list[int]
     """The versions that are withdrawn"""
-    pack: dict[str, Any] | UnsetType = UNSET
+    pack: JsonObject | UnsetType = UNSET
     """The pack; only if the agent's version is lower"""
     signature: str | UnsetType = UNSET
     """The Ed25519 signature of the pack, in Base64"""

@@ -7,7 +7,6 @@ a page; every other error is sent to the client.
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from litestar import Response, Router, get
@@ -33,7 +32,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web import pages
 from cardsync.web.forms import Form, go, public_form, refused, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest, ApiRequest, storable
+from cardsync.web.request import AnyRequest, AnyResponse, ApiRequest, storable
 
 PATH = "/oauth/authorize"
 _FIELDS = 30
@@ -41,9 +40,7 @@ _POLICY = "Content-Security-Policy"
 
 
 @get(PATH, middleware=[among_strangers])
-async def consent_page(
-    request: ApiRequest, database: Database, settings: Settings
-) -> Response[Any]:
+async def consent_page(request: ApiRequest, database: Database, settings: Settings) -> AnyResponse:
     """Show the page only after sign-in: only a member's browser may make this service fetch a
     client's metadata.
     """
@@ -103,7 +100,7 @@ async def _member(
 @public_form(PATH, middleware=[among_strangers])
 async def decide(
     request: ApiRequest, form: Form, database: Database, settings: Settings
-) -> Response[Any]:
+) -> AnyResponse:
     token = session_token(request.scope)
     caller = await _member(request, database, settings, token) if token else None
     if caller is None:
@@ -137,7 +134,7 @@ def _told(request: AnyRequest, exc: RefusedAt) -> Response[str]:
     return go(exc.address)
 
 
-def _refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
+def _refused(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
     if isinstance(exc, errors.OwnerRequired):
         return page("ask_owner.html", exc.status)
     if isinstance(exc, errors.PaidPlanRequired):

@@ -5,7 +5,7 @@ modes of one, and end one.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch
@@ -17,6 +17,7 @@ from cardsync.assistant.oauth import grants
 from cardsync.platform import clock, errors
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, struct_of
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.loss.decide import Mode
 from cardsync.prices.plans.actions import ActionType
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
@@ -69,7 +70,7 @@ async def change_assistant(
     caller: Caller,
     session: AsyncSession,
     assistant_id: int,
-    data: Annotated[dict[str, Any], Like(grants.ModesGiven)],
+    data: Annotated[JsonObject, Like(grants.ModesGiven)],
 ) -> grants.ModesGiven:
     """Set permission modes, as `{"modes": {"pricing.pins": "deny"}}`; the answer has those that are
     the assistant's own.

@@ -27,6 +27,7 @@ from cardsync.buying.collections.app_words import (
 )
 from cardsync.buying.collections.file_formats import BY_KEY, Format, Mapped, Recognized
 from cardsync.platform.table_text import Row, typed_whole
+from cardsync.platform.value_types import FrameSchema
 
 MOST_COPIES: Final = 100_000
 _TEXT_CHARACTERS: Final = 300
@@ -56,7 +57,7 @@ class ReadRows(NamedTuple):
 
 # The columns that identify a card. `row` is the number of its line. If a line has two cards, `row`
 # of the second card is a number after the last line.
-SCHEMA: Final[dict[str, Any]] = {
+SCHEMA: Final[FrameSchema] = {
     "row": pl.Int64,
     "copies": pl.Int64,
     "name": pl.String,
@@ -76,7 +77,7 @@ SCHEMA: Final[dict[str, Any]] = {
 }
 # Further columns: the line, whether and why the row waits or is left out, and the row's text if the
 # row is unreadable.
-KEPT: Final[dict[str, Any]] = {
+KEPT: Final[FrameSchema] = {
     "line": pl.Int64,
     "left_out": pl.Boolean,
     "reason": pl.String,
@@ -94,7 +95,7 @@ _ABSENT: Final[dict[str, object]] = {
     "proxy": False,
     "grade": False,
 }
-_TYPES: Final[dict[str, Any]] = (
+_TYPES: Final = (
     dict.fromkeys(("variation", "of_finish", "of_language"), pl.String)
     | {"foil_copies": pl.Int64, "proxy": pl.Boolean, "grade": pl.Boolean}
     | {name: kind for name, kind in SCHEMA.items() if name != "row"}

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from cardsync.operations.processes.command_line import Result, prints
 from cardsync.platform import clock
+from cardsync.platform.value_types import JsonObject
 from cardsync.web.server_commands import answered, asking, of_a_file
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, object], dict[st
     return found, answered(http.get(f"{path}/{found['id']}/value"))
 
 
-def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
+def _told(found: JsonObject, value: JsonObject) -> list[str]:
     """Return the printed lines: the progress and the result of a collection."""
     told = ", ".join(filter(None, (found["format_label"] or found["state"], found["read_as"])))
     lines = [f"collection {found['id']}: {told}"]

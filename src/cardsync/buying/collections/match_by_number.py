@@ -5,7 +5,7 @@ flavor name, by set and number. A row with the name of another card gets no prod
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.catalog.judge_products import finish_not_said, language_fits, said_or_base
 from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
+from cardsync.platform.value_types import FrameSchema
 
 # The games in which all cards with the same number in a set have the same name.
 _GAMES: Final = ("magic",)
@@ -21,7 +22,7 @@ _OWN: Final = ("finish_key", "language_key", "variant_key", "number_total")
 _OF_CARD: Final = [
     f"{name}_offered" for name in ("name_key", "back_key", *_OWN) if name != "finish_key"
 ]
-_PAIRS: Final[dict[str, object]] = {
+_PAIRS: Final[FrameSchema] = {
     "row": pl.Int64,
     "by_name": pl.Int64,
     "id": pl.Int64,
@@ -91,7 +92,7 @@ def _faces(left: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _read(
-    session: AsyncSession, sql: str, table: str, asked: pl.DataFrame, schema: dict[str, Any]
+    session: AsyncSession, sql: str, table: str, asked: pl.DataFrame, schema: FrameSchema
 ) -> pl.DataFrame:
     types = {name: "bigint" for name, kind in asked.schema.items() if kind == pl.Int64}
     await new_table(session, table, asked, types, analyzed=True)

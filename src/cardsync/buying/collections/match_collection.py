@@ -30,13 +30,14 @@ from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
+from cardsync.platform.value_types import FrameSchema
 
 _OF_SKUS: Final = """
     SELECT c.marketplace_id, c.product_id, c.condition, c.printing, c.language
       FROM card c JOIN product p ON p.id = c.product_id AND NOT p.provisional
      WHERE c.seller_id = :seller AND c.marketplace_id IN (SELECT sku FROM wanted_sku)
 """
-_SKU_SCHEMA: Final[dict[str, Any]] = {
+_SKU_SCHEMA: Final[FrameSchema] = {
     "sku": pl.Int64,
     "product_id": pl.Int64,
     "of_condition": pl.String,

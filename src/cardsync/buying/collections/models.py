@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.value_types import Json
 from cardsync.platform.work.piece import Piece
 
 CollectionState = Literal["queued", "needs_columns", "done", "failed"]
@@ -61,7 +62,7 @@ class Collection(Piece, Base):
     read: Mapped[int] = mapped_column(server_default="0")
     # The number of rows without copies, which are not stored.
     empty: Mapped[int] = mapped_column(server_default="0")
-    rejected: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    rejected: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
     rejected_count: Mapped[int] = mapped_column(server_default="0")
     error: Mapped[str | None]
     created_by: Mapped[str]

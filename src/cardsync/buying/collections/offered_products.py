@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,15 +16,16 @@ from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.platform.database.copy import new_table, read_rows
 from cardsync.platform.database.session import Database
+from cardsync.platform.value_types import FrameSchema
 
-_CATALOG: Final[dict[str, Any]] = {
+_CATALOG: Final[FrameSchema] = {
     "id": pl.Int64,
     "marketplace_product_id": pl.Int64,
     "game": pl.String,
     **dict.fromkeys(CATALOG_KEYS, pl.String),
     "code": pl.String,
 }
-_WITH_IDS: Final[dict[str, Any]] = {
+_WITH_IDS: Final[FrameSchema] = {
     "id": pl.Int64,
     "game": pl.String,
     "set_key": pl.String,

@@ -35,6 +35,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.row_pages import Paging, numbered
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.value_types import Row
 from cardsync.stock.quick_add.type_ahead import products_like
 
 PER_PAGE: Final = 50
@@ -171,7 +172,7 @@ async def rows_of(
     return RowPage([_row(caller, one) for one in found], total, page, ROWS_PER_PAGE)
 
 
-def _row(caller: Caller, row: Any) -> RowShown:
+def _row(caller: Caller, row: Sequence[Any]) -> RowShown:
     shown = RowShown(*row[:-1])
     shown.text = caller.buyer(shown.text)
     if shown.reason and not shown.left_out and not caller.sees_buyers:
@@ -220,7 +221,7 @@ async def waiting_rows(
     return WaitingRows(shown, counts.waiting if counts else 0)
 
 
-async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[CandidateShown]:
+async def _candidates(session: AsyncSession, caller: Caller, row: Row) -> list[CandidateShown]:
     """Return a row's candidates: products with its name or, if there are none, with similar
     names.
     """
@@ -248,7 +249,7 @@ async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[C
     ]
 
 
-def _keys(row: Any, games: list[str]) -> dict[str, object] | None:
+def _keys(row: Row, games: list[str]) -> dict[str, object] | None:
     values = {name: getattr(row, name, None) for name in SCHEMA}
     values |= {"set_name": row[3], "listing_id": None, "scryfall_id": "", "sku": None}
     keyed = keyed_lines(pl.DataFrame([values], schema=SCHEMA), games)

@@ -44,6 +44,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import JsonObject
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
@@ -224,7 +225,7 @@ async def delete_collection(
 async def preview_buy_rule(
     caller: Caller,
     session: AsyncSession,
-    data: Annotated[dict[str, Any], Like(draft_effect.DraftEffectAsked)],
+    data: Annotated[JsonObject, Like(draft_effect.DraftEffectAsked)],
 ) -> EffectShown:
     """Value a collection, by default the newest, with a draft of a buy rule. Nothing is stored."""
     return await draft_effect.preview_draft(session, caller, data, clock.now())

@@ -30,6 +30,7 @@ from cardsync.buying.rules.value_offer import Valued, value, value_by
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, dollars_or_none
+from cardsync.platform.value_types import FrameSchema
 
 ROWS_PER_PAGE: Final = 100
 _LINES: Final = f"""
@@ -40,7 +41,7 @@ _LINES: Final = f"""
        AND r.product_id IS NOT NULL AND NOT r.left_out
      ORDER BY r.row
 """
-_SCHEMA: Final[dict[str, Any]] = {
+_SCHEMA: Final[FrameSchema] = {
     "line": pl.Int64,
     "product_id": pl.Int64,
     "condition": pl.String,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -24,6 +24,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.value_types import Json, JsonObject
 
 State = Literal[
     "draft", "offered", "accepted", "received", "paid", "in_stock", "declined", "expired"
@@ -121,15 +122,15 @@ class BuyingOfferLine(Base):
     # was valued, and `other_finishes` the finishes that may be chosen if the card's price is
     # unknown.
     price_of: Mapped[str | None]
-    price_taken: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    other_finishes: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    price_taken: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
+    other_finishes: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
     # Basis points per condition, for cards graded differently at the counter.
-    grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    grades: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
     # The copies of the card that were in stock and on order when the rule priced the line.
     held: Mapped[int | None] = mapped_column(BigInteger)
-    explanation: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    explanation: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
     accepted: Mapped[bool | None]
     received_copies: Mapped[int | None]
     received_condition: Mapped[str | None]

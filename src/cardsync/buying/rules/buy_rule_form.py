@@ -14,6 +14,7 @@ from cardsync.platform import errors
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent, read_percent
 from cardsync.platform.table_text import typed_number
+from cardsync.platform.value_types import JsonMapping
 
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 TEXTS: Final = (
@@ -79,7 +80,7 @@ def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) 
     return RuleForm({name: one(name) for name in TEXTS}, rows)
 
 
-def form_of(rule: Mapping[str, Any]) -> RuleForm:
+def form_of(rule: JsonMapping) -> RuleForm:
     """Return the form of a rule, whose fields are as in the API."""
     shares = {f"grade_{grade}": _share(rule["conditions"].get(grade)) for grade in GRADES}
     budget = {name: rule["budget"][name] or "" for name in BUDGET}
@@ -104,7 +105,7 @@ def form_of(rule: Mapping[str, Any]) -> RuleForm:
     return RuleForm(texts | budget | shares, rows)
 
 
-def _cells(entry: Mapping[str, Any]) -> Row:
+def _cells(entry: JsonMapping) -> Row:
     return {
         name.removesuffix("_bp"): percent(value) if name.endswith("_bp") else str(value)
         for name, value in entry.items()

@@ -6,10 +6,10 @@ The possible expectations are the expectations of pricing's rule tests that comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import polars as pl
@@ -31,6 +31,7 @@ from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars
 from cardsync.platform.read_json import ReadBy, given_fields, read
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.prices.inputs.rule_json import Name, Query
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
@@ -125,7 +126,7 @@ async def read_all(session: AsyncSession, caller: Caller) -> BuyRuleTestList:
 async def create(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
 ) -> BuyRuleTestShown:
     """Create a rule test. Raises InvalidPayload, InvalidQuery."""

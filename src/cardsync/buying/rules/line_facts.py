@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -26,6 +26,7 @@ from cardsync.buying.rules.own_targets import own_targets
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.value_types import FrameSchema
 from cardsync.prices.inputs.cards_to_price import first_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.rules.file_queries import CARDS, NOBODY, fill_rows
@@ -58,7 +59,7 @@ _FACTS: Final = queries_of(__package__)["facts"].format(wanted=_WANTED, shop=_SH
 # The prices of the same card in other conditions and finishes. The shop's own prices have
 # precedence. The catalog has one product for each finish of a card.
 _OTHERS: Final = queries_of(__package__)["others"].format(wanted=_WANTED)
-_OTHERS_SCHEMA: Final[dict[str, Any]] = {
+_OTHERS_SCHEMA: Final[FrameSchema] = {
     "wanted": pl.Int64,
     "language": pl.String,
     "condition": pl.String,
@@ -67,7 +68,7 @@ _OTHERS_SCHEMA: Final[dict[str, Any]] = {
     "market": pl.Int64,
     "low": pl.Int64,
 }
-_SCHEMA: Final[dict[str, Any]] = {
+_SCHEMA: Final[FrameSchema] = {
     "product_id": pl.Int64,
     "finish": pl.String,
     "language": pl.String,

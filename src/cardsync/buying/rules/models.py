@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import NOW, TRUE, Base
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.rules import RuleState
 
 
@@ -34,7 +34,7 @@ class StoredBuyRule(Base):
     state: Mapped[RuleState] = mapped_column(Text, server_default="draft")
     preset: Mapped[str | None]
     query: Mapped[str] = mapped_column(server_default="")
-    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    settings: Mapped[JsonObject] = mapped_column(JSONB)
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 

@@ -22,6 +22,7 @@ from cardsync.buying.rules.buy_rule_tests import (
 )
 from cardsync.platform import clock, errors
 from cardsync.platform.described import Like
+from cardsync.platform.value_types import JsonObject
 from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
@@ -30,7 +31,7 @@ from cardsync.web.request import (
     problems,
 )
 
-Body = dict[str, Any]
+Body = JsonObject
 
 
 class BuyRuleList(msgspec.Struct):

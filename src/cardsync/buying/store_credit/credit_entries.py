@@ -8,10 +8,9 @@ entries.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -26,6 +25,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import to_units, usd
+from cardsync.platform.value_types import JsonMapping
 
 KIND: Final = "store_credit.entry"
 # The format of callers' idempotency keys. The program's own keys contain a space, so that callers
@@ -131,7 +131,7 @@ async def add_or_spend(
 async def undo_entry(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Undo an entry by adding an entry that reverses it, because entries never change. Raises

@@ -14,6 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.market.stored_evidence import latest_sales
 from cardsync.catalog.market.verdicts import SALES_FETCHED, Cell, age_of, clearing
 from cardsync.platform import errors, limits
+from cardsync.platform.value_types import Row
 
 # An adopted provisional product has the marketplace_product_id of the product that adopted it.
 _CARDS: Final = """
@@ -65,13 +66,13 @@ async def clearing_coverage(
             "card_ids": list(card_ids),
         },
     )
-    cards: Sequence[Any] = found.all()
+    cards: Sequence[Row] = found.all()
     products = {card.product_id for card in cards if card.product_id is not None}
     sold = await latest_sales(session, products, now)
     return ClearingCoverage([_covered(card, sold, now) for card in cards])
 
 
-def _covered(card: Any, sold: dict[int, Any], now: datetime) -> CoveredCard:
+def _covered(card: Row, sold: dict[int, Any], now: datetime) -> CoveredCard:
     of = sold.get(card.product_id)
     fetched_at = of.fetched_at if of else None
     if age_of(fetched_at, now, SALES_FETCHED) == "future":

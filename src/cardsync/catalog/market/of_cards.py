@@ -30,6 +30,7 @@ from cardsync.catalog.market.verdicts import (
 )
 from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import read_integers, read_rows
+from cardsync.platform.value_types import FrameSchema
 
 TIME: Final = pl.Datetime("us", "UTC")
 # The minimum number of sellers, without the reading seller, for each figure of the network.
@@ -78,7 +79,7 @@ _OF_NETWORK: Final = (
 )
 NO_NETWORK: Final = pl.DataFrame(schema=dict.fromkeys((*sums.CELL, *_OF_NETWORK), pl.Int64))
 _ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
-COLUMNS: Final[dict[str, Any]] = {
+COLUMNS: Final[FrameSchema] = {
     "sales_median": pl.Int64(),
     "sales_count": pl.Int64(),
     "sales_newest_at": TIME,
@@ -314,7 +315,7 @@ async def buy_outs_of(
                 if verdict.detected_at is not None:
                     yield product_id, market.cells[cell], verdict.detected_at
 
-    schema: dict[str, Any] = {**dict.fromkeys(sums.CELL, pl.Int64), "buy_out_detected_at": TIME}
+    schema: FrameSchema = {**dict.fromkeys(sums.CELL, pl.Int64), "buy_out_detected_at": TIME}
     return pl.DataFrame(list(found()), schema=schema, orient="row")
 
 

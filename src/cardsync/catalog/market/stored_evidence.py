@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market.verdicts import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
+from cardsync.platform.value_types import Row
 
 # A product without known sales has one row whose columns of the sale are null.
 _LATEST: Final = """
@@ -56,7 +57,7 @@ async def latest_sales(
     return found
 
 
-def _sale(row: Any) -> Sale:
+def _sale(row: Row) -> Sale:
     cell = Cell(row.condition, row.printing, row.language)
     return Sale(row.sold_at, row.price, row.quantity, cell)
 

@@ -4,10 +4,11 @@ file. `catalog/load_catalog.py` writes the printings and lists the broken record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 from cardsync.platform.errors import CommandError
+from cardsync.platform.value_types import JsonMapping
 
 
 class CatalogError(CommandError):
@@ -48,7 +49,7 @@ class Broken(NamedTuple):
 
 
 IDS: Final = ("scryfall_id", "cardmarket_id", "cardtrader_id", "mtgjson_id")
-Record = Mapping[str, Any]
+Record = JsonMapping
 Found = Iterator[Printing | Broken]
 
 # The sets, names and numbers of real cards are shorter.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import Any
 
 from litestar import Response, get
 from litestar.response import Template
@@ -20,6 +19,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
 from cardsync.platform import clock, errors
 from cardsync.platform.kit.typed_numbers import whole
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
 from cardsync.shop.activity.feed_filter import FeedFilter, read_wanted
@@ -81,7 +81,7 @@ async def activity_page(
     )
 
 
-def wanted_of(given: dict[str, Any], zone: tzinfo) -> FeedFilter:
+def wanted_of(given: JsonObject, zone: tzinfo) -> FeedFilter:
     """Read the address's filters. Raises InvalidPayload."""
     return read_wanted(
         given.get("page"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cardsync.platform import clock
+from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.schemas import (
     CardWithHistory,
     PriceObservation,
@@ -43,7 +44,7 @@ class Source(NamedTuple):
     unused: str
 
 
-def sources_of(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> list[Source]:
+def sources_of(card: CardWithHistory, steps: Sequence[JsonMapping]) -> list[Source]:
     """Return the price sources side by side. Pure."""
     source_step = next((step for step in steps if step["name"] == "price_source"), {})
     unused = {one["source"]: one["reason"] for one in source_step.get("unused_sources", ())}

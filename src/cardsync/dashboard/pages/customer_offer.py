@@ -5,7 +5,7 @@ it. It works without scripts, and shows nothing else of the shop.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, get_args
+from typing import Final, NamedTuple, get_args
 
 from litestar import MediaType, Response, get
 from litestar.response import Template
@@ -29,7 +29,7 @@ from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest
+from cardsync.web.request import AnyRequest, AnyResponse
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.
 CUSTOMER_HEADERS = HEADERS | {
@@ -224,7 +224,7 @@ def _ended(said: str, status: int, again: str = "", shop: Shop | None = None) ->
 def refused(
     request: AnyRequest,
     problem: errors.Problem,
-) -> Response[Any] | Template:
+) -> AnyResponse | Template:
     """Show a page, without a sign-in, that explains why the link is invalid."""
     if isinstance(problem, errors.OfferLinkEnded):
         return _ended(sentence(problem), problem.status)

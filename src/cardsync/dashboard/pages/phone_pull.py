@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from litestar import MediaType, Response, get
 from litestar.exceptions import NotFoundException
@@ -28,7 +28,7 @@ from cardsync.sales.pulling.queue import Entry, PhoneLink, read_queue
 from cardsync.sales.pulling.schemas import PullLine, progress_of, pull_line
 from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest
+from cardsync.web.request import AnyRequest, AnyResponse
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 OPEN = ("waiting", "deferred")
@@ -166,7 +166,7 @@ async def worker() -> Response[str]:
 def refused(
     request: AnyRequest,
     problem: errors.Problem,
-) -> Response[Any] | Template:
+) -> AnyResponse | Template:
     """Show a page, without a sign-in, that explains why the link is invalid. The page also shows
     the marks that this phone could no longer send.
     """

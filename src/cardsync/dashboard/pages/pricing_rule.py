@@ -22,6 +22,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.platform.money import percent
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs import rule_json as wire
 from cardsync.prices.plans import writes
@@ -74,10 +75,10 @@ class ShownRule(NamedTuple):
     """A rule as the workshop shows it: the stored rule, and the form's values."""
 
     rule_id: int | None
-    stored: Mapping[str, Any]
+    stored: JsonMapping
     texts: Mapping[str, str]
     text: str
-    wanted: Mapping[str, Any]
+    wanted: JsonMapping
 
 
 def stored_of(rule_id: int | None, stored: Mapping[str, object]) -> ShownRule:
@@ -198,8 +199,8 @@ def _fallbacks(texts: Mapping[str, str]) -> list[str]:
 
 def effect_of(
     draft: Draft | None,
-    stored: Mapping[str, Any] | None,
-    wanted: Mapping[str, Any],
+    stored: JsonMapping | None,
+    wanted: JsonMapping,
 ) -> dict[str, Any]:
     """Return the values, other than the draft's, of the part of the page that shows the effect; a
     new rule has no stored version. Pure.

@@ -22,6 +22,7 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.engine.rules import Sale
 from cardsync.prices.inputs.rule_json import to_json
 from cardsync.prices.inputs.rule_rows import sale_of
@@ -336,7 +337,7 @@ async def _saved(
     return await writes.change_sale(writer, stored.id, body)
 
 
-def _need_future(body: Mapping[str, Any], now: datetime) -> None:
+def _need_future(body: JsonMapping, now: datetime) -> None:
     ends = clock.read_moment(body["ends_at"])
     if ends is None or ends <= now:
         raise errors.InvalidRule("ends: is in the past")

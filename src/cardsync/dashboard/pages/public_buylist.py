@@ -32,7 +32,7 @@ from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest
+from cardsync.web.request import AnyRequest, AnyResponse
 
 # Nothing of the search leaves the page, and no search engine follows carts.
 VISITOR_HEADERS = HEADERS | {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "nofollow"}
@@ -182,7 +182,7 @@ async def buylist_picture(
     return answer(shown, request.headers.get("if-none-match"), FOREVER)
 
 
-def refused(request: AnyRequest, problem: errors.Problem) -> Response[Any] | Template:
+def refused(request: AnyRequest, problem: errors.Problem) -> AnyResponse | Template:
     return page(
         "message.html",
         problem.status,

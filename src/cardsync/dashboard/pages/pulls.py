@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import segno
 from litestar import Response, get
@@ -33,7 +33,7 @@ from cardsync.sales.pulling.queue import Queue, read_queue
 from cardsync.sales.pulling.schemas import MissingCard, progress_of
 from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.forms import Form
-from cardsync.web.request import opened, reading
+from cardsync.web.request import AnyResponse, opened, reading
 
 Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]
 # The last part of the form's address, as in the API → the operation.
@@ -179,7 +179,7 @@ async def change_pull(
     settings: Settings,
     session_id: int,
     end: str,
-) -> Response[Any] | Template:
+) -> AnyResponse | Template:
     if end == "cover":
         return await _cover(request, caller, session, settings, session_id)
     if end == "code":

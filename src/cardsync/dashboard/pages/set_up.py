@@ -40,6 +40,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.files.changes_in_file import ChangesInFile
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
@@ -61,7 +62,7 @@ from cardsync.web.forms import Form, go, public_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
 from cardsync.web.reach import reach_of
-from cardsync.web.request import ApiRequest, opened, reading
+from cardsync.web.request import AnyResponse, ApiRequest, opened, reading
 
 _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields are around the file.
@@ -91,7 +92,7 @@ async def set_up_page(request: ApiRequest, database: Database, settings: Setting
 
 
 @public_form("/set-up")
-async def set_up(form: Form, database: Database, settings: Settings) -> Response[Any]:
+async def set_up(form: Form, database: Database, settings: Settings) -> AnyResponse:
     token = form["token"]
     await must_be_open(database, settings, token)
     given = {name: form[name] for name in _FIELDS}
@@ -104,7 +105,7 @@ async def set_up(form: Form, database: Database, settings: Settings) -> Response
 
 
 async def _page(settings: Settings, status: int = 200, **values: str) -> Template:
-    given: dict[str, Any] = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
+    given: JsonObject = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
     given["least"], given["most"] = limits.PASSWORD_CHARACTERS, limits.PASSWORD_CHARACTERS_MOST
     found, problem = await asyncio.to_thread(offered_backups.offered, settings)
     given["backups"], given["bucket_problem"] = found, problem

@@ -4,8 +4,6 @@ bucket, and this page shows how far a restore is.
 
 from __future__ import annotations
 
-from typing import Any
-
 from litestar import Response, get
 from litestar.response import Template
 
@@ -16,7 +14,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import first_run, set_up_link
 from cardsync.web.forms import Form, go, public_form
 from cardsync.web.pages import page
-from cardsync.web.request import ApiRequest
+from cardsync.web.request import AnyResponse, ApiRequest
 
 
 async def must_be_open(database: Database, settings: Settings, token: str) -> None:
@@ -51,7 +49,7 @@ async def restore_page(
 
 
 @public_form("/set-up/restore")
-async def ask_for_restore(form: Form, database: Database, settings: Settings) -> Response[Any]:
+async def ask_for_restore(form: Form, database: Database, settings: Settings) -> AnyResponse:
     token = form["token"]
     await must_be_open(database, settings, token)
     requested_restore.ask(settings.data_dir, form["backup"])

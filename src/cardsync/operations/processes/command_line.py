@@ -10,7 +10,7 @@ import functools
 import gc
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 import click
 
 from cardsync.platform import clock
+from cardsync.platform.value_types import JsonMapping
 
 if TYPE_CHECKING:
     from cardsync.platform.settings import Settings
@@ -44,7 +45,7 @@ class Result:
     with its value. `failed` ends the command with exit status 1.
     """
 
-    data: Mapping[str, Any]
+    data: JsonMapping
     lines: Iterable[str] | None = None
     failed: bool = False
 
@@ -87,7 +88,7 @@ def _load_logs() -> None:
             del sys.modules["rich"]
 
 
-def _names_and_values(data: Mapping[str, Any]) -> Iterable[str]:
+def _names_and_values(data: JsonMapping) -> Iterable[str]:
     width = max(map(len, data), default=0)
     for name, value in data.items():
         yield f"{name:<{width}}  {plain(value) if value is not None else '-'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -107,7 +107,7 @@ async def read_state(session: AsyncSession, now: datetime, *, daily: bool) -> Ba
     return state_of(await session.execute(text(NEWEST)), now, daily=daily)
 
 
-def state_of(rows: Iterable[Any], now: datetime, *, daily: bool = False) -> BackupState:
+def state_of(rows: Iterable[Sequence[Any]], now: datetime, *, daily: bool = False) -> BackupState:
     """Return the state from the rows of `NEWEST`."""
     steps: dict[str, StepState] = {}
     for kind, good, failed, why, size in rows:

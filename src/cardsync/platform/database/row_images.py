@@ -19,8 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.value_types import JsonMapping
 
-Image = Mapping[str, Any]
+Image = JsonMapping
 # Images by row IDs, or by the values of several keys; JSON turns the IDs into texts.
 Images = Mapping[Any, Image | None]
 # The key of a table with one row per shop.

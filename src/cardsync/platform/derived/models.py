@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 from sqlalchemy import BigInteger, Date, Identity, Index, Numeric
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import Base
+from cardsync.platform.value_types import JsonObject
 
 Sum = Numeric(20, 4)
 
@@ -64,7 +64,7 @@ class ShopFigures(Base):
     falls_value: Mapped[Decimal] = mapped_column(Sum)
     # For each number of days, the cards whose price moved most: [card, price before, price after]
     # in ten-thousandths of a dollar.
-    movers: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    movers: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     movers_at: Mapped[datetime | None]
 
 

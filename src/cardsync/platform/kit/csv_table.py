@@ -24,11 +24,11 @@ class CsvTable:
     result of the function in `made` under that name.
     """
 
-    def __init__(self, names: Iterable[str], **made: Callable[[object], object]) -> None:
+    def __init__(self, names: Iterable[str], **made: Callable[[Any], object]) -> None:
         self.names = tuple(names)
         self._made = made
 
-    def lines(self, rows: Iterable[Any]) -> bytes:
+    def lines(self, rows: Iterable[object]) -> bytes:
         return encoded(map(self._cells, rows))
 
     def file(self, rows: Iterable[object]) -> bytes:

@@ -14,6 +14,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.old_data.models import OldRows
 from cardsync.platform.old_data.old_kinds import FOLDER, Kind
 from cardsync.platform.storage import ObjectMissing, Store
+from cardsync.platform.value_types import JsonObject
 
 
 class Old(NamedTuple):
@@ -47,7 +48,7 @@ async def rows_before(
     bound = 2**63 - 1 if before is None else before
     holds = (OldRows.first_key < bound) & (OldRows.last_key > above)
     within = (pl.col(kind.key) < bound) & (pl.col(kind.key) > above) & which
-    found: list[dict[str, Any]] = []
+    found: list[JsonObject] = []
     for file in await _files(old, kind, holds, OldRows.last_key.desc()):
         if len(found) == most and file.last_key < found[-1][kind.key]:
             break

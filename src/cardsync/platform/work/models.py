@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import Index, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import FALSE, NOW, Base
+from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work.piece import Piece
 
 State = Literal[
@@ -52,8 +53,8 @@ class Upload(Piece, Base):
     finished_at: Mapped[datetime | None]
     # The verdict is stored before the first row is written, so that a restarted run decides the
     # same.
-    verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    verdict: Mapped[JsonObject | None] = mapped_column(JSONB)
     confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
-    report: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    report: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     error_code: Mapped[str | None]
     error_message: Mapped[str | None]

@@ -4,10 +4,10 @@ once, and later runs let it pass for thirty days.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -18,6 +18,7 @@ from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.database.session import run
 from cardsync.platform.money import dollars, to_units
+from cardsync.platform.value_types import JsonMapping, JsonObject, Row
 from cardsync.prices import standing
 from cardsync.prices.decisions.confirmed import confirm
 from cardsync.prices.decisions.ended import Applied, ended
@@ -102,7 +103,7 @@ def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
     of = "price" if len(done.rows) == 1 else "prices"
     did = "approved" if answer == "accepted" else answer
     cards = sorted(done.rows)
-    undo: dict[str, Any] = {"kind": KIND, "answer": answer, "cards": cards, "at": now.isoformat()}
+    undo: JsonObject = {"kind": KIND, "answer": answer, "cards": cards, "at": now.isoformat()}
     if answer == "accepted":
         undo["was"] = [_kept(done.known[number]) for number in cards]
     return FeedEntry(f"pricing.review_{answer}", f"{len(cards):,} {of} {did}", undo)
@@ -127,7 +128,7 @@ async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: dat
     await confirm(session, seller_id, ids, [row.evidence["result"] for row in rows], now)
 
 
-def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
+def _refusal(row: Proposal, card: Row, now: datetime) -> errors.Problem | None:
     feed_entry = f"card {row.marketplace_id}"
     if row.expires_at <= now:
         return MarketEvidenceChanged(
@@ -185,7 +186,7 @@ def _proposed(row: Proposal) -> int:
     return to_units(row.proposed_price)
 
 
-def _kept(card: Any) -> list[str | None]:
+def _kept(card: Row) -> list[str | None]:
     """Return the card's target, its former accepted price and the time of that acceptance, in the
     form that Activity stores for an undo.
     """
@@ -207,7 +208,7 @@ _PUT_BACK: Final = """
 """
 
 
-async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
+async def _undo(deciding: Deciding, undo: JsonMapping) -> None:
     """Restore the cards' former targets. Raises ChangedSince, MutexHeld."""
     session, caller, state, now = deciding
     must_be_free(state, now)
@@ -271,7 +272,7 @@ REVIEWS: Final = Kind(
 async def undo_reviews(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Make the prices wait again; restore the former targets of accepted prices. Raises

@@ -17,6 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.value_types import Row
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.engine import breaker
@@ -164,7 +165,7 @@ async def _draw(session: AsyncSession, seller_id: int, found: RunFindings, now: 
         )
 
 
-def _left(in_draw: Sequence[Any], found: RunFindings) -> list[int]:
+def _left(in_draw: Sequence[Row], found: RunFindings) -> list[int]:
     if not in_draw:
         return []
     types = {"marketplace_id": pl.Int64, "drawn": pl.String}

@@ -4,7 +4,7 @@ prices.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post
@@ -18,6 +18,7 @@ from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.read_json import Id, read
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.prices.decisions.accept_reviews import MOST
 from cardsync.prices.decisions.review_list import reviews_of
 from cardsync.prices.decisions.schemas import (
@@ -62,7 +63,7 @@ _Reviews = Annotated[list[ReviewSeen], msgspec.Meta(min_length=1, max_length=MOS
 class ReviewsDecided(msgspec.Struct, forbid_unknown_fields=True):
     """`reviews`: one to a thousand of `{marketplace_id, revision}`."""
 
-    reviews: Annotated[Any, Like(_Reviews, needed=True)] = None
+    reviews: Annotated[Json, Like(_Reviews, needed=True)] = None
 
 
 DECIDING = (

@@ -17,6 +17,7 @@ from cardsync.platform.declared_fields import Whole
 from cardsync.platform.described import Like
 from cardsync.platform.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP, SEARCH_CHARACTERS
 from cardsync.platform.read_json import ReadBy, read
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.rules import InvalidRule, Rule, RuleState, Sale, check_guard
 from cardsync.prices.limits import RULE_PRIORITY
 
@@ -90,9 +91,9 @@ class SaleFields(_Sale, forbid_unknown_fields=True):
 
 
 # The body is parsed in the handler, because a change needs the existing rule's values.
-RuleBody = Annotated[dict[str, Any], Like(RuleFields)]
+RuleBody = Annotated[JsonObject, Like(RuleFields)]
 SALE_NEEDS: Final = ("name", "adjust_bp", "starts_at", "ends_at")
-SaleBody = Annotated[dict[str, Any], Like(SaleFields, *SALE_NEEDS)]
+SaleBody = Annotated[JsonObject, Like(SaleFields, *SALE_NEEDS)]
 
 
 def read_body(body: Mapping[str, object], shape: type[msgspec.Struct]) -> dict[str, Any]:

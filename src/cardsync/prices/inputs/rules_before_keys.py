@@ -20,6 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.money import to_units
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.engine.rules import WHOLE_BP, Rule, Sale, SellerPricing
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
@@ -53,7 +54,7 @@ class Change(NamedTuple):
     """A change of rules, of a promotion or of settings, with the values that undo it."""
 
     by_member: bool
-    undo: Mapping[str, Any]
+    undo: JsonMapping
 
 
 async def before_keys(
@@ -75,7 +76,7 @@ def undone(run: Run, changes: Iterable[Change]) -> Run | None:
     """
     rules: dict[str, Rule] = {str(rule.id): rule for rule in run.rules}
     sales: dict[str, Sale] = {str(sale.id): sale for sale in run.sales}
-    settings: dict[str, Any] = {}
+    settings: JsonObject = {}
     approved: set[tuple[str, str]] = set()
     differ = False
     for change in changes:
@@ -99,7 +100,7 @@ def undone(run: Run, changes: Iterable[Change]) -> Run | None:
     return replace(run, rules=[*rules.values()], sales=[*sales.values()], seller=seller)
 
 
-def _images_of(undo: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _images_of(undo: JsonMapping) -> tuple[str, Mapping[str, Any]]:
     match undo["kind"]:
         case "pricing.sale":
             return undo["kind"], {str(undo["sale"]): undo["was"]}
@@ -109,7 +110,7 @@ def _images_of(undo: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _put(
-    then: dict[str, T], name: str, image: Mapping[str, Any] | None, read: Callable[[Any], T]
+    then: dict[str, T], name: str, image: JsonMapping | None, read: Callable[[Any], T]
 ) -> None:
     if image is None:
         then.pop(name, None)
@@ -117,7 +118,7 @@ def _put(
         then[name] = read(image)
 
 
-def _rule(image: Mapping[str, Any]) -> Rule:
+def _rule(image: JsonMapping) -> Rule:
     return msgspec.convert({**image["settings"], **image}, Rule)
 
 
@@ -127,7 +128,7 @@ def _sale(image: Mapping[str, object]) -> Sale:
     return msgspec.convert({**image, "floor": units}, Sale)
 
 
-def _of_seller(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _of_seller(settings: JsonMapping) -> dict[str, Any]:
     return {
         name: to_units(Decimal(value)) if name in MONEY_SETTINGS and value is not None else value
         for name, value in settings.items()

@@ -15,6 +15,7 @@ import msgspec
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Dollars, Like
 from cardsync.platform.read_json import Id, read
+from cardsync.platform.value_types import Json, JsonMapping, JsonObject
 from cardsync.prices.errors import TransitionMatrixTooLarge
 from cardsync.prices.inputs.rule_json import RuleFields
 from cardsync.prices.limits import PLAN_ACTIONS, PLAN_CHANGES, PLAN_PINS, TRANSITION_ACTIONS
@@ -101,7 +102,7 @@ class OwnChange:
     place: str
     type: OwnType
     op: str
-    body: Mapping[str, Any]
+    body: JsonMapping
 
 
 Change = RuleChange | PinChange | ListChange | OwnChange
@@ -166,7 +167,7 @@ class _Order(msgspec.Struct):
 class RuleAction(msgspec.Struct):
     op: RuleOp
     rule_id: Id | None = None
-    set: Annotated[dict[str, Any], Like(RuleFields)] | None = None
+    set: Annotated[JsonObject, Like(RuleFields)] | None = None
     """The fields of the rule to set"""
     scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
     """A search of the affected cards, by which overlaps are found; by default the rule's
@@ -199,7 +200,7 @@ class RuleActions(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
 
 class PinAction(msgspec.Struct):
     marketplace_id: Id
-    price: Annotated[Any, Like(Dollars, needed=True)] = None
+    price: Annotated[Json, Like(Dollars, needed=True)] = None
     """The price that rules leave alone, in USD"""
 
 
@@ -244,7 +245,7 @@ class NewList(msgspec.Struct):
 class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
     """A new list may be given as its name alone, and a deleted list as its id."""
 
-    create: Annotated[list[Annotated[Any, Like(str | NewList)]], _Few] | None = None
+    create: Annotated[list[Annotated[Json, Like(str | NewList)]], _Few] | None = None
     """The lists to make"""
     rename: Annotated[list[NamedList], _Few] | None = None
     """The lists to rename"""

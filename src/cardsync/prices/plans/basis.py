@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.platform.money import dollars
 from cardsync.platform.plurals import counted
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import all_rows, rule_of, sales_of
 from cardsync.prices.loss.risk import Size
@@ -23,7 +24,7 @@ from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.prices.standing import pins_of
 from cardsync.stock.search.known_names import name_key
 
-Basis = dict[str, Any]
+Basis = JsonObject
 # Two listed values count as equal if they differ by at most one part in this many.
 _SAME_PARTS = 100
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 import msgspec
 from sqlalchemy import select
@@ -15,13 +14,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform.read_json import given_fields
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.sales.lots import write_lots
 from cardsync.sales.lots.add_lots import NewLot
 from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
 from cardsync.sales.lots.lot_csv import read_lots
 from cardsync.sales.lots.models import Lot
 
-Action = dict[str, Any]
+Action = JsonObject
 
 
 class _Given(msgspec.Struct):
@@ -59,7 +59,7 @@ def remove(lot_id: int) -> Action:
     return {"type": "lots", "op": "remove", "id": lot_id}
 
 
-async def cards_of(session: AsyncSession, seller_id: int, body: Mapping[str, Any]) -> list[int]:
+async def cards_of(session: AsyncSession, seller_id: int, body: JsonMapping) -> list[int]:
     """Return the marketplace ids of the cards whose lots change."""
     if "id" in body:
         own = (Lot.seller_id == seller_id) & (Lot.id == body["id"])
@@ -70,7 +70,7 @@ async def cards_of(session: AsyncSession, seller_id: int, body: Mapping[str, Any
 
 
 async def carry_out(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession, caller: Caller, body: JsonMapping, now: datetime
 ) -> tuple[int | None, str]:
     """Carry out the action. Return the lot's id, if the action is about one lot, and a sentence.
     Raises the errors of the operations.

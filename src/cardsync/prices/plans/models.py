@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.value_types import Json, JsonObject
 
 Outcome = Literal[
     "applied",
@@ -49,15 +50,15 @@ class AgentPlan(Base):
     actor: Mapped[str]
     status: Mapped[Outcome] = mapped_column(Text)
     risk: Mapped[str | None]
-    actions: Mapped[list[Any]] = mapped_column(JSONB)
+    actions: Mapped[list[Json]] = mapped_column(JSONB)
     # The state of the named rules, pins and lists when the plan was judged, and the size of the
     # change.
-    basis: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    size: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    results: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    basis: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
+    size: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
+    results: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
     # The cards that the plan moves furthest (`schemas.CardMove`).
-    cards: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
-    drift: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    cards: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
+    drift: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
     # A member's click names the revision that the member saw.
     revision: Mapped[int] = mapped_column(Integer, server_default="1")
     limit_name: Mapped[str | None]

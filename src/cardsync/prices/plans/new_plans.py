@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import select
@@ -22,6 +22,7 @@ from cardsync.platform import errors
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.prices.limits import PLAN_KEY_CHARACTERS
 from cardsync.prices.loss.decide import (
     Answer,
@@ -52,7 +53,7 @@ class PlanRequest(NamedTuple):
     plan_key: str | None
     dry_run: bool
     actions: Actions
-    given: list[Any]
+    given: list[Json]
     sha256: str
 
 
@@ -60,7 +61,7 @@ class PlanFields(msgspec.Struct):
     plan_key: Annotated[str, msgspec.Meta(max_length=PLAN_KEY_CHARACTERS)] | None = None
     dry_run: bool | None = None
     # The actions are read separately, because their refusals name each change.
-    actions: Annotated[Any, Like(PlanActions, needed=True)] = None
+    actions: Annotated[Json, Like(PlanActions, needed=True)] = None
 
 
 def read_plan(body: Mapping[str, object]) -> PlanRequest:
@@ -201,7 +202,7 @@ def take_over(
     size: Size,
     basis: Basis,
     results: list[ChangeDone],
-    cards: list[dict[str, Any]],
+    cards: list[dict[str, object]],
 ) -> None:
     """Store how a plan was judged. Ids of new objects would differ when the plan is applied."""
     plan.risk, plan.basis, plan.cards = risk_of(size), basis, cards
@@ -217,5 +218,5 @@ async def note_applied(
     await count(session, caller, judged.effect, now)
 
 
-def _as_json(done: list[ChangeDone]) -> list[dict[str, Any]]:
+def _as_json(done: list[ChangeDone]) -> list[dict[str, object]]:
     return [one._asdict() for one in done]

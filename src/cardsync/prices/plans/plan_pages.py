@@ -5,9 +5,9 @@ are forms without scripts, and call the same operations as the JSON routes.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Any, Final
+from typing import Final
 
-from litestar import Response, Router, get
+from litestar import Router, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -31,7 +31,7 @@ from cardsync.shop.activity import feed
 from cardsync.shop.activity.entry_words import Names, actor_words
 from cardsync.web.forms import Form, go, public_form, refused
 from cardsync.web.pages import page
-from cardsync.web.request import AnyRequest, ApiRequest
+from cardsync.web.request import AnyRequest, AnyResponse, ApiRequest
 
 SAID: Final[dict[Outcome, str]] = {
     "applied": "This plan has been applied.",
@@ -89,7 +89,7 @@ async def decide_on_plan(
     database: Database,
     settings: Settings,
     plan_id: int,
-) -> Response[Any]:
+) -> AnyResponse:
     """Confirm or decline the plan, at the revision that the member saw."""
     token = session_token(request.scope)
     if token is None:
@@ -113,7 +113,7 @@ async def decide_on_plan(
     return go(f"/plans/{plan_id}")
 
 
-def _refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
+def _refused(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
     """Return the error page. A visitor without a session is sent to the sign-in, and from there
     back to the plan.
     """

@@ -4,7 +4,7 @@ owners set what assistants may do.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Response, Router, get, patch, post
@@ -19,6 +19,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import read_paging
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.errors import (
     OverlappingRuleTransitions,
     PlanNotWaiting,
@@ -45,7 +46,7 @@ from cardsync.web.request import (
     provide_bounded_session,
 )
 
-Body = dict[str, Any]
+Body = JsonObject
 
 
 class PlanClick(msgspec.Struct):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 from cardsync.platform.money import dollars
+from cardsync.platform.value_types import Json
 from cardsync.prices.limits import PLAN_CARDS_LISTED
 from cardsync.prices.loss.decide import Mode
 from cardsync.prices.loss.risk import Risk, Size
@@ -83,7 +84,7 @@ class PlanShown(msgspec.Struct):
     decided_at: datetime | None
     decided_by: str | None
     applied_at: datetime | None
-    actions: list[Any]
+    actions: list[Json]
 
 
 class Plans(msgspec.Struct):

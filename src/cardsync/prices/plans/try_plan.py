@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import text
@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.errors import OverlappingRuleTransitions
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
@@ -41,7 +42,7 @@ class Judged(NamedTuple):
     effect: Effect
     basis: Basis
     results: list[ChangeDone]
-    cards: list[dict[str, Any]]
+    cards: list[JsonObject]
 
 
 @asynccontextmanager

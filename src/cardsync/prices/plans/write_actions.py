@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from cardsync.platform.value_types import JsonObject
 from cardsync.stock.cards.bulk_selection import Selection
 
-Action = dict[str, Any]
+Action = JsonObject
 
 
 def _values(body: Mapping[str, object]) -> dict[str, Any]:

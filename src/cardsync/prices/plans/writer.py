@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -22,6 +22,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.money import dollars
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import ON_SALE
 from cardsync.prices.inputs.rule_rows import live_run
@@ -66,9 +67,7 @@ class Writer(NamedTuple):
         return self._replace(confirmed=True) if body.get("confirm") is True else self
 
 
-async def _by(
-    writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool
-) -> tuple[By, bool]:
+async def _by(writer: Writer, action: JsonMapping | Waiting, *, weighed: bool) -> tuple[By, bool]:
     """Return the caller in the form that `decide` takes, and whether a member's moves are
     subtracted from the counted moves.
     """
@@ -97,7 +96,7 @@ class Write:
 
 @asynccontextmanager
 async def write(
-    writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool = True
+    writer: Writer, action: JsonMapping | Waiting, *, weighed: bool = True
 ) -> AsyncIterator[Write]:
     """Let the block write prices; `action` is the write as an action of a plan. A write that is not
     `weighed` has no limits, but an owner may want to confirm it.
@@ -138,7 +137,7 @@ async def write(
 
 @asynccontextmanager
 async def write_beside(
-    writer: Writer, data: frozenset[Data], action: Mapping[str, Any] | Waiting
+    writer: Writer, data: frozenset[Data], action: JsonMapping | Waiting
 ) -> AsyncIterator[None]:
     """Let the block write other data than prices. If a rule uses the data and the caller is a key
     or a token, the write is handled as a write of prices. Raises NeedsReview, and the errors of the

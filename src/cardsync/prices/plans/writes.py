@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.decisions.accept_reviews import REVIEWS
 from cardsync.prices.models import PriceRollback, PricingRule, PricingSale
 from cardsync.prices.plans import lot_changes
@@ -43,7 +44,7 @@ from cardsync.stock.quick_add.models import QuickAdd
 
 # Time for which a key may roll back the newest run, whatever the size of its moves.
 _RECENT: Final = timedelta(days=1)
-Body = Mapping[str, Any]
+Body = JsonMapping
 _COSTS: Final[frozenset[Data]] = frozenset({"costs"})
 
 

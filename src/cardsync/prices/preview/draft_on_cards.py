@@ -4,10 +4,9 @@ and the steps to both prices. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from sqlalchemy import select, text
@@ -18,6 +17,7 @@ from cardsync.platform import errors
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none
 from cardsync.platform.read_json import Id
+from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
@@ -117,7 +117,7 @@ async def _ids(
     return ids
 
 
-def _priced_by(row: Mapping[str, Any], run: Run) -> PricedBy:
+def _priced_by(row: NamedRow, run: Run) -> PricedBy:
     return PricedBy(
         dollars_or_none(row["target"]),
         governing_rule(run.rules, row["rule_id"]),

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.expressions import cents, scaled
 from cardsync.prices.engine.rules import WHOLE_BP, Sale
 from cardsync.prices.engine.run_inputs import ENDING_CENTS
@@ -124,7 +125,7 @@ async def _shown(
 class Judged(msgspec.Struct):
     """The figures of a promotion, and the cards that it lowers most."""
 
-    counts: dict[str, Any]
+    counts: JsonObject
     largest: pl.DataFrame
 
 

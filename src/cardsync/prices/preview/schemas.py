@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.receipts.schemas import ExplainedBlocker, ExplainedCard, GoverningRule
 
 
@@ -127,7 +126,7 @@ class PricedBy(msgspec.Struct):
     target_price: str | None
     governing_rule: GoverningRule | None
     blockers: list[ExplainedBlocker]
-    steps: list[dict[str, Any]]
+    steps: list[JsonObject]
     """Each step with its name, input, output and summary, in order"""
 
 

@@ -23,6 +23,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.proposals.models import Proposal
 
 Answer = Literal["accepted", "dismissed", "snoozed"]
@@ -80,9 +81,9 @@ class FeedEntry(NamedTuple):
 
     action: str
     summary: str
-    undo: dict[str, Any]
-    before: dict[str, Any] | None = None
-    after: dict[str, Any] | None = None
+    undo: JsonObject
+    before: JsonObject | None = None
+    after: JsonObject | None = None
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.database.columns import Base
+from cardsync.platform.value_types import JsonObject
 
 State = Literal["pending", "snoozed", "dismissed", "accepted", "auto_applied", "expired"]
 
@@ -86,7 +87,7 @@ class Proposal(Base):
     expected_value: Mapped[Decimal | None]
     worth: Mapped[int] = mapped_column(BigInteger)
     confidence: Mapped[str | None]
-    evidence: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    evidence: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     evidence_key: Mapped[str | None]
     revision: Mapped[datetime]
     created_at: Mapped[datetime]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import select, text
@@ -22,6 +22,7 @@ from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.money import dollars_or_none, to_units
 from cardsync.platform.storage import ObjectMissing, Store
+from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine.engine import INPUT_COLUMNS
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.receipts import parquet_file
@@ -163,7 +164,7 @@ def _absent(code: str) -> ReceiptThen:
 
 
 def _breakdown(
-    row: dict[str, Any],
+    row: NamedRow,
     run: Run,
     run_id: int,
     card: Card,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import polars as pl
 from sqlalchemy import select, text
@@ -21,6 +21,7 @@ from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none, usd
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
@@ -113,7 +114,7 @@ class _Priced(NamedTuple):
     card; and whether the price file waits for a review.
     """
 
-    row: dict[str, Any]
+    row: NamedRow
     run: Run
     rules: list[Rule]
     sales: list[Sale]
@@ -198,7 +199,7 @@ def _blockers(bits: int, *, waits: bool) -> list[str]:
 def considered_rules(
     rules: Sequence[Rule],
     sales: Sequence[Sale],
-    row: dict[str, object],
+    row: NamedRow,
     run: Run,
 ) -> list[MatchingRule]:
     considered = [
@@ -209,7 +210,7 @@ def considered_rules(
     return sorted(considered, key=lambda entry: (entry.priority, entry.kind))
 
 
-def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, object]) -> MatchingRule:
+def _considered_rule(rule: Rule, rules: Sequence[Rule], row: NamedRow) -> MatchingRule:
     outcome: Literal["governs", "blocks", "lost"] = "lost"
     if row["pin"] is not None:
         reason = "The card's price is pinned."
@@ -224,12 +225,12 @@ def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, object]) 
     return MatchingRule(rule.id, rule.name, "base", rule.priority, outcome, reason)
 
 
-def _guards_of(row: dict[str, Any], run: Run) -> list[Rule]:
+def _guards_of(row: NamedRow, run: Run) -> list[Rule]:
     bits = row["guards"] or 0
     return [guard for bit, guard in enumerate(run.guards) if bits >> bit & 1]
 
 
-def _considered_guard(guard: Rule, row: dict[str, object]) -> MatchingRule:
+def _considered_guard(guard: Rule, row: NamedRow) -> MatchingRule:
     outcome: Literal["blocks", "holds", "decides"] = "holds"
     reason = "The price is within its limits, or another guard is stricter."
     if guard.broken:
@@ -243,7 +244,7 @@ def _considered_guard(guard: Rule, row: dict[str, object]) -> MatchingRule:
     return MatchingRule(guard.id, guard.name, "guard", guard.priority, outcome, reason)
 
 
-def _considered_sale(sale: Sale, row: dict[str, object]) -> MatchingRule:
+def _considered_sale(sale: Sale, row: NamedRow) -> MatchingRule:
     applies = sale.id == row["sale_id"]
     if applies:
         reason = "It is the first active promotion that matches the card."

@@ -4,14 +4,15 @@ It also finds the step that decides the price. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.platform.money import percent
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.receipts.limit_sentences import LIMITS
 
-Step = Mapping[str, Any]
+Step = JsonMapping
 
 SOURCES: Final = {
     "market": "Market",

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import io
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import polars as pl
 
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.engine import INPUT_COLUMNS, NOTHING, PRICE_STEPS, RECEIPT_COLUMNS
 from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
 from cardsync.prices.engine.run_inputs import Run
@@ -37,7 +38,7 @@ _UNKNOWN_THEN: Final[dict[str, object]] = {"minimum_cap_step": 0}
 class _Kept(msgspec.Struct):
     rules: list[Rule]
     sales: list[Sale]
-    seller: dict[str, Any]
+    seller: JsonObject
     now: datetime
 
 

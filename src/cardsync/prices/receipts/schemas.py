@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.kit.struct_rows import Column, Reads, Usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.rules import Rule
 
 
@@ -84,10 +85,10 @@ class Explanation(msgspec.Struct):
     blockers: list[ExplainedBlocker]
     matching_rules: list[MatchingRule]
     governing_rule: GoverningRule | None
-    steps: list[dict[str, Any]]
+    steps: list[JsonObject]
     """Each step with its name, input, output and summary, in order"""
-    inputs: dict[str, Any]
-    historical_breakdown: dict[str, Any] | None
+    inputs: JsonObject
+    historical_breakdown: JsonObject | None
     # The reason why there is no `historical_breakdown`.
     historical_breakdown_absent: ExplainedBlocker | None
     pin: ExplainedPin | None
@@ -99,5 +100,5 @@ class Explanation(msgspec.Struct):
 class ReceiptThen(msgspec.Struct):
     """The receipt of the last sync before a time, or the reason why there is no receipt."""
 
-    historical_breakdown: dict[str, Any] | None
+    historical_breakdown: JsonObject | None
     historical_breakdown_absent: ExplainedBlocker | None

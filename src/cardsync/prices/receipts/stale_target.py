@@ -4,13 +4,14 @@ change since the last run that priced all cards.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars, to_units
+from cardsync.platform.value_types import NamedRow
 from cardsync.prices.receipts.schemas import StaleReason, StaleTarget
 from cardsync.stock.cards.models import Card
 
@@ -24,9 +25,7 @@ _SAYS: Final[dict[StaleReason, str]] = {
 }
 
 
-async def stale_target(
-    session: AsyncSession, card: Card, row: dict[str, Any]
-) -> StaleTarget | None:
+async def stale_target(session: AsyncSession, card: Card, row: NamedRow) -> StaleTarget | None:
     """Return the reason, or None if the stored target equals the steps' result. `row` is the
     engine's row.
     """

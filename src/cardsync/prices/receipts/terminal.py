@@ -10,13 +10,15 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
+
+from cardsync.platform.value_types import JsonMapping
 
 NARROWEST: Final = 72
 _NAME: Final = 15
 
 
-def lines(explanation: Mapping[str, Any], width: int) -> Iterator[str]:
+def lines(explanation: JsonMapping, width: int) -> Iterator[str]:
     width = max(NARROWEST, width)
     yield from _wrapped(_heading(explanation), width)
     yield from _wrapped(_outcome(explanation), width)
@@ -55,7 +57,7 @@ def lines(explanation: Mapping[str, Any], width: int) -> Iterator[str]:
     )
 
 
-def _heading(explanation: Mapping[str, Any]) -> str:
+def _heading(explanation: JsonMapping) -> str:
     card = explanation["card"]
     number = f" {card['number']}" if card["number"] else ""
     kind = " ".join(part for part in (card["condition"], card["printing"]) if part)
@@ -70,7 +72,7 @@ def _outcome(explanation: Mapping[str, object]) -> str:
     return f"price {current}, {asks} (as of {explanation['computed_at']})"
 
 
-def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
+def _table(steps: list[JsonMapping], width: int) -> Iterator[str]:
     prices = [
         price for step in steps for price in (step["input"], step["output"]) if price is not None
     ]

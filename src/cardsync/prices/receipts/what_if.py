@@ -4,10 +4,8 @@ price. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from sqlalchemy import select
@@ -16,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.money import dollars_or_none
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.receipts.sentences import blocker_codes, explain
@@ -35,7 +34,7 @@ class WhatIf(msgspec.Struct):
     would_ask: str | None
     """The card's price by the live rules with the change, in USD"""
     blockers: list[str]
-    steps: list[dict[str, Any]]
+    steps: list[JsonObject]
     """Each step to the price with the change, in order"""
 
 
@@ -43,7 +42,7 @@ async def what_if(
     session: AsyncSession,
     caller: Caller,
     marketplace_id: int,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
 ) -> WhatIf:
     """Price the card as if its governing rule had the fields of `body`. Raise OwnerRequired,

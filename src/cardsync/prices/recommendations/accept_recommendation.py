@@ -6,10 +6,9 @@ with a new revision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,6 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import run
 from cardsync.platform.money import dollars, from_units, to_units, usd
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.decisions.set_targets import (
     NewTarget,
@@ -112,7 +112,7 @@ def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
 async def _revise(
     session: AsyncSession,
     row: Proposal,
-    found: Mapping[str, Any] | None,
+    found: JsonMapping | None,
     now: datetime,
 ) -> str:
     """Keep the review pending under a new revision with the present evidence. A review that no
@@ -158,7 +158,7 @@ async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | 
     return usd(target)
 
 
-async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
+async def _undo(deciding: Deciding, undo: JsonMapping) -> None:
     """Restore the card's target. Outcomes do not count an acceptance that was undone. Raises
     ChangedSince, MutexHeld.
     """
@@ -238,7 +238,7 @@ async def settle(
 async def undo_recommendations(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Let a recommendation wait again. If it was accepted, restore the card's former target. Raises

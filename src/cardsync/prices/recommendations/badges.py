@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -26,6 +26,7 @@ from cardsync.catalog.market.verdicts import (
 from cardsync.platform import errors, limits
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars_or_none
+from cardsync.platform.value_types import Row
 from cardsync.prices.engine.holdout_draw import begin_of, window
 from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
 from cardsync.prices.recommendations.why_held import Held
@@ -65,7 +66,7 @@ async def badges_of(
         "card_ids": list(card_ids),
         "now": now,
     }
-    cards: Sequence[Any] = (await session.execute(text(_CARDS), asked)).all()
+    cards: Sequence[Row] = (await session.execute(text(_CARDS), asked)).all()
     # No limit holds a pinned price, whatever the last run recorded.
     unpinned = [card.marketplace_id for card in cards if not card.pinned]
     held = await _held(session, caller.seller_id, unpinned, now)
@@ -107,7 +108,7 @@ async def _looks(
 
 
 def _badges(
-    card: Any,
+    card: Row,
     held: dict[int, HeldShown],
     looks: dict[int, datetime],
     supplied: dict[int, Supplied],

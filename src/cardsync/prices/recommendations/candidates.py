@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import COLUMNS
+from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import Stock, price_stock, read_stock
@@ -216,7 +217,7 @@ def _review(row: dict[str, object]) -> dict[str, object]:
     )
 
 
-def _confidence(row: dict[str, Any]) -> str:
+def _confidence(row: NamedRow) -> str:
     """Return the confidence of a review: medium if the market price has stayed above a stable
     median, otherwise the confidence of its kind.
     """
@@ -224,8 +225,8 @@ def _confidence(row: dict[str, Any]) -> str:
     return "medium" if history is not None and history.verdict.holds else row["confidence"]
 
 
-def _stale(row: dict[str, Any]) -> dict[str, object]:
-    stale_row = row | {"kind": "stale_stock"}
+def _stale(row: NamedRow) -> dict[str, object]:
+    stale_row = {**row, "kind": "stale_stock"}
     return _row(
         slot=f"stock:{row['id']}",
         family="liquidation",

@@ -15,6 +15,7 @@ import orjson
 
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.money import UNITS_PER_CENT, dollars
+from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.recommendations.generation import DEPTH_UNDERCUT_BP, LEAST_RISE, LEAST_RISE_BP
 
@@ -71,7 +72,7 @@ _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def evidence_of(row: Mapping[str, Any]) -> dict[str, object]:
+def evidence_of(row: NamedRow) -> dict[str, object]:
     """Return the evidence of a row of `generation.reviews` or `generation.stale_stock`."""
     kind: str = row["kind"]
     figures = {_NAMES.get(name, name): _plain(name, row[name]) for name in _OF_KIND[kind]}
@@ -100,7 +101,7 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _least(kind: str, row: Mapping[str, Any]) -> int:
+def _least(kind: str, row: NamedRow) -> int:
     """Return the lowest figure, in whole cents, that still justifies a raise. A cap or a rounding
     style of the rule may require a slightly higher figure.
     """
@@ -128,7 +129,7 @@ def _plain(name: str, value: Any) -> object:
     return dollars(value) if name in _MONEY else value
 
 
-def key_of(row: Mapping[str, Any]) -> str:
+def key_of(row: NamedRow) -> str:
     """Return the key of a review's evidence."""
     kind: str = row["kind"]
     figures = [row[name] for name in _OF_KIND[kind] if name not in _CLOCKS]

@@ -8,9 +8,8 @@ prices are offered only while all of their evidence is fresh.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -25,6 +24,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, open_store
+from cardsync.platform.value_types import JsonMapping, Row
 from cardsync.prices.engine import engine
 from cardsync.prices.receipts import parquet_file
 from cardsync.prices.recommendations.schemas import (
@@ -129,8 +129,8 @@ def _gated(data: bytes) -> pl.DataFrame:
 
 
 def hold_of(
-    card: Any,
-    receipt: Mapping[str, Any],
+    card: Row,
+    receipt: JsonMapping,
     within: timedelta,
     now: datetime,
 ) -> HoldShown:

@@ -27,6 +27,7 @@ from cardsync.access.models import Account
 from cardsync.platform import clock
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars_or_none, usd
+from cardsync.platform.value_types import Row
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.recommendations.review_effect import (
@@ -120,7 +121,7 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
     level = seller_pricing(account).fee_level
     schedule = schedule_at(now)
 
-    def left(row: Any) -> int:
+    def left(row: Row) -> int:
         one = net(row.price, schedule, level, direct=False)
         whole: int = one * (row.quantity or 1) * row.kept // WHOLE_BP**2
         return whole
@@ -147,7 +148,7 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
 async def _drawn(
     session: AsyncSession,
     seller_id: int,
-    left: Callable[[object], int],
+    left: Callable[[Row], int],
     names: Mapping[int, str],
     now: datetime,
 ) -> list[HoldoutShown]:
@@ -218,7 +219,7 @@ class _Review:
         )
 
 
-def _reviews(rows: Iterable[Any], left: Callable[[Any], int]) -> list[_Review]:
+def _reviews(rows: Iterable[Row], left: Callable[[Row], int]) -> list[_Review]:
     found: dict[int, _Review] = {}
     for row in rows:
         # The rows of the review's own card are first.
@@ -237,7 +238,7 @@ def _reviews(rows: Iterable[Any], left: Callable[[Any], int]) -> list[_Review]:
 def _outcome(
     by: str,
     value: Any,
-    counted: Iterable[Any],
+    counted: Iterable[Row],
     reviews: Iterable[_Review],
     names: Mapping[int, str],
 ) -> OutcomeShown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from litestar import Response, Router, get, post
@@ -19,6 +19,7 @@ from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import HandlerOptions, Json
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible, TooManyObservations
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.proposals.decide_proposals import Revision
@@ -115,11 +116,11 @@ async def read_outcomes(caller: Caller, database: Database, settings: Settings) 
 class OfRevision(msgspec.Struct):
     """The recommendation's revision that the caller saw in the list."""
 
-    revision: Annotated[Any, Like(datetime, needed=True)] = None
+    revision: Annotated[Json, Like(datetime, needed=True)] = None
 
 
 DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConflict)
-SETTLING: dict[str, Any] = {
+SETTLING: HandlerOptions = {
     "status_code": 200,
     "opt": WRITES,
     "responses": problems(*DECIDING, errors.RefusedByGrant),
@@ -206,7 +207,7 @@ class Observations(msgspec.Struct):
     """`observations`: at most twenty of `{id, revision}`."""
 
     observations: Annotated[
-        Any, Like(Annotated[list[Observation], msgspec.Meta(max_length=20)], needed=True)
+        Json, Like(Annotated[list[Observation], msgspec.Meta(max_length=20)], needed=True)
     ] = None
 
 

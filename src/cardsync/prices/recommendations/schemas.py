@@ -10,6 +10,7 @@ import msgspec
 from cardsync.platform.clock import exact
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
+from cardsync.platform.value_types import Row
 from cardsync.prices.engine.rules import CapPeriod
 from cardsync.prices.proposals.models import State
 from cardsync.prices.recommendations.generation import AdviceKind, ReviewKind
@@ -30,7 +31,7 @@ class RecommendedCard(msgspec.Struct):
     printing: str
 
 
-def _card(row: Any) -> RecommendedCard | None:
+def _card(row: Row) -> RecommendedCard | None:
     """Return the card of a row, or None if there is no card that the caller may see."""
     known = row.card_id and row.product_name is not None
     return struct_of(RecommendedCard, row) if known else None

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from cardsync.platform.value_types import JsonObject
+
 # The number of runs that are searched for the newest change of a price, which names the price's
 # rule.
 RUNS_LOOKED_AT: Final = 50
@@ -18,7 +20,7 @@ LARGEST: Final = 10
 
 
 def with_more(
-    kept: dict[str, Any] | None,
+    kept: JsonObject | None,
     rules: Sequence[Sequence[object]] | None,
     largest: Sequence[Sequence[object]] | None,
 ) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, post
@@ -14,6 +14,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.described import Dollars, Like
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import Json
 from cardsync.platform.work.jobs import Work
 from cardsync.prices.rollback import repricing_events
 from cardsync.prices.rollback.schemas import Recorded
@@ -28,9 +29,9 @@ class ImportedRow(msgspec.Struct):
     """Prices are numbers or decimal strings, in dollars."""
 
     marketplace_id: int
-    old_price: Annotated[Any, Like(Dollars | None)] = None
+    old_price: Annotated[Json, Like(Dollars | None)] = None
     """The price before the import, in USD"""
-    new_price: Annotated[Any, Like(Dollars | None)] = None
+    new_price: Annotated[Json, Like(Dollars | None)] = None
 
 
 class RefusedPriceRow(msgspec.Struct):

@@ -25,6 +25,7 @@ from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.sync.price_events import note_price_events
 from cardsync.platform import clock, errors
 from cardsync.platform.money import UNITS_PER_CENT, read_amount, to_units, usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work.jobs import Work
 from cardsync.prices.limits import CLOCK_SECONDS
 from cardsync.prices.models import PriceRollback, RepricingEvent
@@ -45,7 +46,7 @@ class Report:
     row_count: int
     sync_cycle_id: str | None = None
     file_sha256: str | None = None
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[JsonObject] = field(default_factory=list)
     step: str | None = None
     error: dict[str, str] | None = None
     # `rejected` has the reason for each card that the marketplace refused. `paused` has the cards

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,6 +20,7 @@ from cardsync.agents.agentwork.tasks import end_tasks
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work.jobs import mark_due_by
 from cardsync.prices.errors import NotCancellable, RollbackOpen
 from cardsync.prices.limits import ROLLBACK_DIFF_SHOWN, ROLLBACKS_SHOWN
@@ -29,7 +30,7 @@ from cardsync.prices.rollback.scope import Scope, diff_of
 STREAM = "rollback"
 OPEN = ("requested", "ready", "served")
 Ending = Literal["applied", "failed", "expired", "cancelled"]
-Diff = list[dict[str, Any]]
+Diff = list[JsonObject]
 
 _KEPT_DIFF = f"""
     SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.condition_label,
@@ -188,7 +189,7 @@ async def end(
     rollback: PriceRollback,
     ending: Ending,
     now: datetime,
-    error: dict[str, Any] | None = None,
+    error: JsonObject | None = None,
 ) -> None:
     """End the rollback and the agent's task. `state` is the seller's locked row. No price changes.
     A rollback that was not applied can be requested again.

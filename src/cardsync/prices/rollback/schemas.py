@@ -5,12 +5,13 @@ rows. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.models import PriceRollback, RollbackState
 from cardsync.prices.rollback import rollbacks
 
@@ -51,7 +52,7 @@ class RollbackShown(msgspec.Struct):
     """The list whose cards get their former prices; null if the scope is not a list"""
     since: str | None = None
     """The time whose prices are restored"""
-    error: dict[str, Any] | None = None
+    error: JsonObject | None = None
     requested_at: datetime | None = None
     ready_at: datetime | None = None
     served_at: datetime | None = None

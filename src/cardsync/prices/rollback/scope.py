@@ -21,9 +21,10 @@ from cardsync.agents.seller_state.exported import IMPORTABLE
 from cardsync.platform import clock, errors
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.read_json import Id, read
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.limits import ROLLBACK_DIFF_SHOWN
 
-Scope = dict[str, Any]
+Scope = JsonObject
 SCOPES: Final = ("run_id", "rule_id", "list", "since")
 
 _CHANGES: Final = """

@@ -4,7 +4,7 @@ cards.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from litestar import Router, delete, get, patch, post
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,6 +16,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rule_tests.schemas import (
     RuleTestList,
@@ -25,7 +26,7 @@ from cardsync.prices.rule_tests.schemas import (
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, Deleted, problems
 
-Body = dict[str, Any]
+Body = JsonObject
 WRITING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidQuery)
 
 

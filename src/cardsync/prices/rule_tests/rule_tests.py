@@ -28,6 +28,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy, given_fields, read
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.rule_json import Name, Query
 from cardsync.prices.inputs.rule_queries import need_readable
@@ -79,7 +80,7 @@ async def read_all(session: AsyncSession, caller: Caller) -> list[RuleTest]:
 async def create(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
 ) -> RuleTest:
     """Create a rule test. Raise InvalidPayload, InvalidQuery."""
@@ -120,7 +121,7 @@ async def change(
     session: AsyncSession,
     caller: Caller,
     test_id: int,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
 ) -> RuleTest:
     """Change the fields of a rule test that the body names. Raise NotFound, InvalidPayload,

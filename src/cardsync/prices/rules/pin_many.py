@@ -4,10 +4,10 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,6 +19,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.limits import PINNED_AT_ONCE
@@ -138,7 +139,7 @@ _AGAIN = f"""
 async def undo_pins(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Restore the former pins. Raise ChangedSince if a pin was changed since."""

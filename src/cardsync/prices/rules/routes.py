@@ -6,7 +6,7 @@ Bodies are read field by field (`inputs/rule_json.py`), so that an error names i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch, post, put
@@ -18,6 +18,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors
 from cardsync.platform.described import Like
 from cardsync.platform.money import dollars
+from cardsync.platform.value_types import HandlerOptions, JsonObject
 from cardsync.prices.inputs.rule_file import SettingFields
 from cardsync.prices.inputs.rule_json import SALE_NEEDS, RuleFields, SaleFields
 from cardsync.prices.models import PricingRule, PricingSale
@@ -49,7 +50,7 @@ from cardsync.web.request import (
     provide_bounded_session,
 )
 
-Body = dict[str, Any]
+Body = JsonObject
 
 
 class RuleOrder(msgspec.Struct):
@@ -77,8 +78,8 @@ async def _sale(session: AsyncSession, caller: Caller, row: PricingSale) -> Sale
     return (await sale_sets.shown_sales(session, caller, [row]))[0]
 
 
-WRITE: dict[str, Any] = {"opt": WRITES, "dependencies": PROVIDED}
-ACT: dict[str, Any] = WRITE | {"status_code": 200}
+WRITE: HandlerOptions = {"opt": WRITES, "dependencies": PROVIDED}
+ACT: HandlerOptions = WRITE | {"status_code": 200}
 BOUNDED = {"session": Provide(provide_bounded_session)}
 READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)

@@ -16,9 +16,10 @@ from cardsync.platform import errors, money
 from cardsync.platform.declared_fields import VALUE, Declared, declared, filled, is_part
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.engine.rules import Cap, ReviewLimits, Rule, SmallCap, Stale
 
-RuleJson = Mapping[str, Any]
+RuleJson = JsonMapping
 SOURCES: Final = {
     "market": "the market price",
     "low": "the lowest listing",

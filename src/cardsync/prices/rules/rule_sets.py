@@ -23,6 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.engine.preset_rules import preset_rule
 from cardsync.prices.engine.rules import InvalidRule, Rule
 from cardsync.prices.inputs import rule_json
@@ -73,7 +74,7 @@ async def read_judged(
 async def create(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
     override_reason: Any = None,
 ) -> Saved:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -22,6 +22,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
 from cardsync.platform.declared_fields import Money, to_row
 from cardsync.platform.money import UNITS_PER_CENT, dollars, to_units
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.decisions.sold_on_sale import sold_on_sale
@@ -80,9 +81,9 @@ class PinFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _OfPin(TypedDict):
-    before: dict[str, Any]
-    after: dict[str, Any]
-    undo: dict[str, Any]
+    before: JsonObject
+    after: JsonObject
+    undo: JsonObject
 
 
 PIN: Final = "pricing.pin"
@@ -204,7 +205,7 @@ async def settings_of(session: AsyncSession, caller: Caller) -> Account:
 async def change_settings(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
 ) -> Account:
     """Change the pricing settings that the body names. Raise InvalidRule."""
@@ -243,7 +244,7 @@ async def pin(
     session: AsyncSession,
     caller: Caller,
     marketplace_id: int,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     now: datetime,
 ) -> int:
     """Pin a card and return the pin in ten-thousandths of a dollar.
@@ -316,7 +317,7 @@ def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
 async def undo_pin(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Restore a card's former pin, unless that pin would have ended by now or its recommendation

@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import all_rows, one_row, rule_of
 from cardsync.prices.models import PricingRule
@@ -28,7 +29,7 @@ class ChangedMeanwhile(Exception):
     present values.
     """
 
-    def __init__(self, current: Mapping[str, Any]) -> None:
+    def __init__(self, current: JsonMapping) -> None:
         super().__init__("it has changed in the meantime")
         self.current = current
 

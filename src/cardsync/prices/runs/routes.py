@@ -4,7 +4,7 @@ and explain a card's price.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import msgspec
 from litestar import Response, Router, get, post
@@ -22,6 +22,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import HandlerOptions, JsonObject
 from cardsync.prices.files.file_now import fresh_file
 from cardsync.prices.inputs.rule_json import PriceFields
 from cardsync.prices.plans import writes
@@ -131,7 +132,7 @@ async def discard_run(writer: Writer, run_id: int) -> PriceRunShown:
     return run_body(await reviews.settle_run(writer, run_id, "discarded"))
 
 
-OF_A_DRAFT: dict[str, Any] = {
+OF_A_DRAFT: HandlerOptions = {
     "status_code": 200,
     "opt": READS,
     "security": [A_READING_TOKEN],
@@ -329,7 +330,7 @@ async def price_if_changed(
     database: Database,
     settings: Settings,
     marketplace_id: int,
-    data: Annotated[dict[str, Any], Like(PriceFields)],
+    data: Annotated[JsonObject, Like(PriceFields)],
 ) -> WhatIf:
     """Compute the card's price if the rule that governs it had these pricing fields. Nothing is
     written.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from cardsync.platform import clock
 from cardsync.platform.money import dollars_or_none
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.inputs.rule_findings import Finding
 from cardsync.prices.models import PriceRun, RunState, RunTrigger
 
@@ -58,7 +59,7 @@ _COUNTS: Final = ("cards", "priced", "changed", "held", "reviewed")
 
 
 def run_body(run: PriceRun) -> PriceRunShown:
-    fields: dict[str, Any] = run.summary
+    fields: JsonObject = run.summary
     return msgspec.convert(
         {
             "id": run.id,

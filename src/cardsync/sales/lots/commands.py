@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from cardsync.operations.processes.command_line import Result, prints
+from cardsync.platform.value_types import JsonObject
 from cardsync.web.server_commands import of_a_file
 
 _SHOWN: Final = 20
@@ -47,7 +48,7 @@ def lots(file: Path, server: str, payments: bool) -> Result:
     return Result(found, lines)
 
 
-def _lots(found: dict[str, Any]) -> list[str]:
+def _lots(found: JsonObject) -> list[str]:
     if found["known_before"]:
         return ["the same file was here before: nothing was added"]
     return [f"lots added: {found['lots']:,}, rows not read: {len(found['rejected']):,}"]

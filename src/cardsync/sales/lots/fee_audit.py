@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -22,7 +22,7 @@ from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.sales.limits import FEE_DIFFERENCES
 from cardsync.sales.lots import profit
-from cardsync.sales.lots.fee_schedule import rule_of, schedule_on
+from cardsync.sales.lots.fee_schedule import FeeLevel, rule_of, schedule_on
 from cardsync.sales.lots.line_profit import of_orders
 from cardsync.sales.lots.payment_csv import Payments
 from cardsync.sales.lots.schemas import FeeAudit, FeeDifference, FeeMonth, PaymentsAdded, cents
@@ -113,7 +113,7 @@ def _month(month: date, orders: int, expected: Decimal, taken: Decimal, _: int) 
 
 
 def _difference(
-    level: Any,
+    level: FeeLevel,
     order_id: int,
     number: str,
     ordered: date | None,

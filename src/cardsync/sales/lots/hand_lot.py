@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.lots.add_lots import CENT, COST_MOST, NewLot
 
 Given = tuple[int, int, Decimal | None, date | None]
@@ -29,7 +30,7 @@ def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[New
     ]
 
 
-def changed_fields(caller: Caller, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def changed_fields(caller: Caller, given: JsonMapping, now: datetime) -> dict[str, Any]:
     """Return the changes of a lot, with checked cost and day. Raises InvalidPayload."""
     changes = dict(given)
     if "cost" in changes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Response, Router, delete, get, patch, post
@@ -17,6 +17,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.read_json import Amount, given_fields
+from cardsync.platform.value_types import HandlerOptions
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -54,7 +55,7 @@ from cardsync.web.request import (
 )
 
 # Tokens may only read lots, because the cost of cards sets price floors.
-BY_TOKENS_TOO: dict[str, Any] = {"opt": BY_ANY, "security": [A_TOKEN]}
+BY_TOKENS_TOO: HandlerOptions = {"opt": BY_ANY, "security": [A_TOKEN]}
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 First = Annotated[

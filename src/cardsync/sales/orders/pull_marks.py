@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +21,7 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
 from cardsync.sales.orders.pullable import (
@@ -76,7 +77,7 @@ async def undismiss(
 
 
 async def undo_marks(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+    session: AsyncSession, caller: Caller, undo: JsonMapping, now: datetime
 ) -> None:
     """Remove the marks that an activity entry set and that still exist. Raises ChangedSince if none
     exists.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post
@@ -12,6 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.value_types import HandlerOptions
 from cardsync.sales.errors import PullSessionOpen
 from cardsync.sales.limits import PULL_STATUSES
 from cardsync.sales.orders import pull_marks, pull_reads, pull_sessions, reopen_pulls
@@ -99,7 +100,7 @@ async def read_pull_session(
         return await pull_reads.in_full(session, caller, session_id)
 
 
-ACT: dict[str, Any] = {"status_code": 200, "opt": WRITES}
+ACT: HandlerOptions = {"status_code": 200, "opt": WRITES}
 IN_A_SESSION = ACT | {
     "responses": problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
 }

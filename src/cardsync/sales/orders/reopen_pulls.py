@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -15,6 +14,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.orders.pull_sessions import ENDS, PULLS, order_number, session_state
 
 _LATER: Final = """
@@ -37,9 +37,7 @@ _LEAVE: Final = """
 """
 
 
-async def reopen(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
-) -> None:
+async def reopen(session: AsyncSession, caller: Caller, undo: JsonMapping, now: datetime) -> None:
     """Reopen a completed or cancelled session, without the orders that were dismissed after its
     end. Reviews are computed again, and its phone links work again. Raises ChangedSince if another
     session was opened later.

@@ -28,6 +28,7 @@ from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders.returns_schemas import (
@@ -319,7 +320,7 @@ def _first_places(copies: Sequence[Copies]) -> list[PutCopies]:
 async def undo_restock(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Remove the restocked copies from their places, so that the order is undecided again. Raises

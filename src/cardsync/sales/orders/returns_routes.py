@@ -4,7 +4,7 @@ restocking their copies.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post, put
@@ -17,6 +17,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import GivenBox, Place, Slot, checked_box
+from cardsync.platform.value_types import Json
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -43,7 +44,7 @@ from cardsync.web.request import (
 class NoteBody(msgspec.Struct):
     """An empty note deletes the note."""
 
-    note: Annotated[Any, Like(str | None)] = None
+    note: Annotated[Json, Like(str | None)] = None
 
 
 class CopiesBack(msgspec.Struct):

@@ -5,7 +5,6 @@ an upload of feedback, which is applied before the response.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from litestar import Router, post
 from litestar.openapi.spec import (
@@ -23,6 +22,7 @@ from cardsync.platform import errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import HandlerOptions
 from cardsync.platform.work.jobs import Work
 from cardsync.sales.errors import EmptyPayload, InvalidJson
 from cardsync.sales.orders import feedback
@@ -41,8 +41,8 @@ _BODY_REFUSALS = (
     errors.InvalidPayload,
     EmptyPayload,
 )
-_OPTIONS: dict[str, Any] = {"opt": UPLOADS, "request_max_body_size": limits.BODY_WIRE_BYTES}
-_ACCEPTING: dict[str, Any] = {
+_OPTIONS: HandlerOptions = {"opt": UPLOADS, "request_max_body_size": limits.BODY_WIRE_BYTES}
+_ACCEPTING: HandlerOptions = {
     **_OPTIONS,
     "status_code": 202,
     "responses": problems(*FOR_AGENTS, *_BODY_REFUSALS, errors.TooManyRows),

@@ -24,6 +24,7 @@ from cardsync.platform import errors, limits
 from cardsync.platform.file_kinds import kind_in
 from cardsync.platform.read_json import not_json
 from cardsync.platform.table_text import HEAD_BYTES, NotATable, lines_of
+from cardsync.platform.value_types import JsonObject
 from cardsync.sales.errors import EmptyPayload, InvalidJson
 from cardsync.sales.limits import BUYER_NAME_CHARACTERS, ORDER_NUMBER_CHARACTERS, STATUS_CHARACTERS
 from cardsync.sales.orders import cells
@@ -166,7 +167,7 @@ class Rows:
     frame: pl.DataFrame
     count: int
     duplicates: int = 0
-    rejected: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[JsonObject] = field(default_factory=list)
     rejected_count: int = 0
 
     def carries(self, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post
@@ -13,6 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.described import Like
+from cardsync.platform.value_types import Json
 from cardsync.sales.errors import MissingSettled
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.pulling import missing_cards
@@ -28,7 +29,7 @@ class SettleMissing(msgspec.Struct):
 
     outcome: MissingOutcome
     """found, other_copy, refund or message"""
-    refund_amt: Annotated[Any, Like(str | None)] = None
+    refund_amt: Annotated[Json, Like(str | None)] = None
     card_id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)] | None = None
     """The card whose copy is sent instead"""
     location_code: Annotated[str, msgspec.Meta(max_length=100)] | None = None

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import msgspec
-from sqlalchemy import text
+from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -131,7 +130,7 @@ async def read_queue(
 
 
 def _entry(
-    row: Any,
+    row: RowMapping,
     progress: Progress,
     places: dict[int, Place],
     claims: dict[int, str],

@@ -21,6 +21,7 @@ from cardsync.operations.processes.command_line import (
 )
 from cardsync.platform import clock
 from cardsync.platform.limits import PLANS
+from cardsync.platform.value_types import NamedRow
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -295,7 +296,7 @@ def key_list(seller_id: int) -> Result:
     return Result({"keys": rows}, map(_key_line, rows))
 
 
-def _key_line(row: dict[str, Any]) -> str:
+def _key_line(row: NamedRow) -> str:
     state = "revoked" if row["revoked_at"] else "good   "
     own = "  (my own script)" if row["own_script"] else ""
     return f"{row['key_id']:>6}  {row['created_at'][:19]}  {state}  {row['name']}{own}"

@@ -4,7 +4,7 @@ of both is `dashboard/static/js/passkey.js`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Response, Router, delete, get, post
@@ -23,6 +23,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 from cardsync.shop.accounts import passkeys
 from cardsync.shop.accounts.browser_session import begun
 from cardsync.shop.accounts.schemas import (
@@ -52,13 +53,13 @@ class NewPasskey(msgspec.Struct):
     """`credential` is what `navigator.credentials.create` gave, as its `toJSON` writes it."""
 
     name: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
-    credential: dict[str, Any]
+    credential: JsonObject
 
 
 class PasskeySignIn(msgspec.Struct):
     """`credential` is what `navigator.credentials.get` gave, as its `toJSON` writes it."""
 
-    credential: dict[str, Any]
+    credential: JsonObject
 
 
 def _place(request: ApiRequest, settings: Settings) -> passkeys.Place:

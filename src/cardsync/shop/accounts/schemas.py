@@ -20,6 +20,7 @@ from cardsync.platform import declared_fields
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, ReadsFor, struct_of
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonObject
 
 Role = Annotated[str, Like(Literal["owner", "staff"])]
 
@@ -192,7 +193,7 @@ class PasskeysBody(msgspec.Struct):
 class PasskeyOptions(msgspec.Struct, rename={"public_key": "publicKey"}):
     """The options in their form of WebAuthn's JSON: bytes are base64url."""
 
-    public_key: dict[str, Any]
+    public_key: JsonObject
 
 
 class DeletionBody(msgspec.Struct):

@@ -5,7 +5,7 @@ The pages of `sign_in_pages.py` call the same operations.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Response, Router, delete, get, patch, post
@@ -18,6 +18,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import HandlerOptions
 from cardsync.shop.accounts import invitations, own_sessions
 from cardsync.shop.accounts.browser_session import (
     PRIVATE,
@@ -47,7 +48,7 @@ from cardsync.web.request import (
 )
 
 # The other methods of the same address are strangers'.
-SIGNED_IN: dict[str, Any] = {
+SIGNED_IN: HandlerOptions = {
     "middleware": [admitting],
     "opt": BY_SESSION,
     "security": [A_SESSION],

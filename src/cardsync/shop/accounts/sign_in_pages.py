@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from litestar import Response, Router, get
 from litestar.response import Template
@@ -24,7 +23,7 @@ from cardsync.web import pages
 from cardsync.web.forms import Form, go, public_form, refused, sentence
 from cardsync.web.pages import page
 from cardsync.web.public_demo import sign_in_of
-from cardsync.web.request import ApiRequest
+from cardsync.web.request import AnyResponse, ApiRequest
 
 DONE = {
     "here": "You are signed out.",
@@ -47,7 +46,7 @@ async def sign_in_page(
     request: ApiRequest,
     database: Database,
     settings: Settings,
-) -> Response[Any]:
+) -> AnyResponse:
     token = session_token(request.scope)
     seller_id = await _seller_of(request, database, settings, token) if token else None
     if seller_id is not None:
@@ -118,7 +117,7 @@ async def _seller_of(
 @public_form("/sign-in", middleware=[among_strangers])
 async def sign_in(
     request: ApiRequest, form: Form, database: Database, settings: Settings
-) -> Response[Any]:
+) -> AnyResponse:
     email = form["email"]
     try:
         who = await signed_in(request, database, settings, email, form.password())
@@ -147,7 +146,7 @@ async def accept_invitation(
     token: str,
     database: Database,
     settings: Settings,
-) -> Response[Any]:
+) -> AnyResponse:
     name = form["name"]
     try:
         who = await invitations.accept(database, settings, token, name, form.password())

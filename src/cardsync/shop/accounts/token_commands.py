@@ -9,6 +9,7 @@ import click
 from cardsync.access.audience import SCOPES
 from cardsync.operations.processes.command_line import ROW_ID, Result, plain, prints, with_database
 from cardsync.platform import clock
+from cardsync.platform.value_types import Row
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -92,7 +93,7 @@ def token_list(seller_id: int) -> Result:
         {"token_id": row.id} | {name: plain(getattr(row, name)) for name in _LISTED} for row in rows
     ]
 
-    def line(row: Any) -> str:
+    def line(row: Row) -> str:
         over = row.expires_at is not None and row.expires_at <= now
         state = "revoked" if row.revoked_at else "expired" if over else "good"
         made = plain(row.created_at)[:19]

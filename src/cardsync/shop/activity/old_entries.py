@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from functools import reduce
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from cardsync.access.activity import Activity
 from cardsync.platform.kit.row_pages import Page, cut
 from cardsync.platform.old_data.old_kinds import ACTIVITY
 from cardsync.platform.old_data.read_back import Old, rows_before
+from cardsync.platform.value_types import NamedRow
 from cardsync.shop.activity.feed_filter import FeedFilter
 
 _JSON: Final = ("before", "after", "undo")
@@ -50,6 +51,6 @@ def _which(wanted: FeedFilter) -> pl.Expr:
     return reduce(lambda one, other: one & other, those)
 
 
-def _entry(seller_id: int, row: dict[str, Any]) -> Activity:
+def _entry(seller_id: int, row: NamedRow) -> Activity:
     read = {name: json.loads(row[name]) for name in _JSON if row[name] is not None}
     return Activity(**{**row, **read}, seller_id=seller_id)

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.plurals import counted
+from cardsync.platform.value_types import Row
 from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
 from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.today.sync_result import EVENTS, moves_of
@@ -129,7 +130,7 @@ def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> 
         )
 
 
-def _of_uploads(rows: Sequence[Any]) -> Iterator[NewsItem]:
+def _of_uploads(rows: Sequence[Row]) -> Iterator[NewsItem]:
     for id, kind, at in reversed(rows):
         yield NewsItem(
             "upload_rejected",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +21,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.session import enter_tenant
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.value_types import Row
 from cardsync.shop.accounts import sellers
 from cardsync.shop.operators.schemas import SellerShown, SellersShown
 
@@ -80,7 +81,7 @@ async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> Sel
     return shop
 
 
-async def _with_account(session: AsyncSession, row: Any) -> SellerShown | None:
+async def _with_account(session: AsyncSession, row: Row) -> SellerShown | None:
     await enter_tenant(session, row[0])
     account = (await session.execute(text(_ACCOUNT), {"seller": row[0]})).first()
     if account is None:

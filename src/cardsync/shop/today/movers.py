@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
+
+from psycopg.rows import TupleRow
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
@@ -29,7 +31,7 @@ async def read_movers(reading: Reading, caller: Caller, days: int) -> MoversBody
     period = _period(days)
     kept = await reading.rows(_MOVERS, {"seller": caller.seller_id, "days": str(days)})
     found_at, moved = kept[0] if kept else (None, None)
-    cards: Sequence[Any] = []
+    cards: Sequence[TupleRow] = []
     if moved:
         ids, before, after = (list(column) for column in zip(*moved, strict=True))
         values = {"seller": caller.seller_id, "ids": ids, "before": before, "after": after}

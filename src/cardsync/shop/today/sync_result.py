@@ -17,6 +17,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import DAY, SOLD, TOTAL
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.rollback.brought import added, largest_of
 from cardsync.shop.today.schemas import (
     Captured,
@@ -229,7 +230,7 @@ async def _largest(
 
 
 async def _refused(
-    reading: Reading, caller: Caller, rejected: Sequence[dict[str, Any]]
+    reading: Reading, caller: Caller, rejected: Sequence[JsonObject]
 ) -> list[RefusedPrice]:
     """Return the refused prices by their reason; a new listing that was refused has no card."""
     skus = [one["id"] for one in rejected if one.get("id") is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post
@@ -16,6 +16,7 @@ from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -58,8 +59,8 @@ async def read_waiting(
 class WaitingDecision(msgspec.Struct, forbid_unknown_fields=True):
     """`answer` is one of those that it takes; `revision` is that of the list."""
 
-    answer: Annotated[Any, Like(Answer, needed=True)] = None
-    revision: Annotated[Any, Like(str, needed=True)] = None
+    answer: Annotated[Json, Like(Answer, needed=True)] = None
+    revision: Annotated[Json, Like(str, needed=True)] = None
 
 
 @post(

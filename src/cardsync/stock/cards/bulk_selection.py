@@ -21,6 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Like
 from cardsync.platform.kit.typed_numbers import read_id
+from cardsync.platform.value_types import Json
 from cardsync.stock.cards.card_filter import CardFilter, ids_of, line_of, read_filter, selected_ids
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.selection import select_cards
@@ -28,7 +29,7 @@ from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import SELECTED_CHARACTERS, SELECTED_IDS
 from cardsync.stock.search.fields import QueryError
 
-Ids = Annotated[list[Annotated[Any, Like(int)]], msgspec.Meta(max_length=SELECTED_IDS)]
+Ids = Annotated[list[Annotated[Json, Like(int)]], msgspec.Meta(max_length=SELECTED_IDS)]
 """Ids are integers. `Selection` checks their type itself, because the parser of request bodies
 accepts "5" and 5.0, too.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch, post, put
@@ -17,6 +17,7 @@ from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.read_json import given_fields
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -54,9 +55,9 @@ class SearchToSave(msgspec.Struct):
     """
 
     name: Annotated[
-        Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
+        Json, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
     ] = None
-    query: Annotated[Any, Like(str, needed=True)] = None
+    query: Annotated[Json, Like(str, needed=True)] = None
 
 
 class SearchChanges(msgspec.Struct):
@@ -64,11 +65,11 @@ class SearchChanges(msgspec.Struct):
     1.
     """
 
-    name: Annotated[Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)])] = (
+    name: Annotated[Json, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)])] = (
         msgspec.UNSET
     )
-    query: Annotated[Any, Like(str)] = msgspec.UNSET
-    position: Annotated[Any, Like(int)] = msgspec.UNSET
+    query: Annotated[Json, Like(str)] = msgspec.UNSET
+    position: Annotated[Json, Like(int)] = msgspec.UNSET
 
 
 OF_A_SEARCH = (errors.InvalidName, errors.NameTaken, errors.InvalidQuery)
@@ -132,7 +133,7 @@ class Columns(msgspec.Struct):
 class ColumnsToKeep(msgspec.Struct):
     """The columns to store, by the names that GET /card_columns returns."""
 
-    columns: list[Annotated[Any, Like(str)]]
+    columns: list[Annotated[Json, Like(str)]]
 
 
 @get("/card_columns", responses=problems(*BEHIND_A_KEY))

@@ -5,7 +5,7 @@ search.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 import msgspec
@@ -20,6 +20,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING
 from cardsync.prices.plans.writer import Writer
@@ -49,7 +50,7 @@ class ListName(msgspec.Struct):
     """
 
     name: Annotated[
-        Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
+        Json, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
     ] = None
     """1 to 100 characters; no other list may have the same name, in upper or lower case"""
 

@@ -7,9 +7,8 @@ second, so that two transactions do not deadlock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -17,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import run
+from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.limits import LISTS_PER_SELLER
 from cardsync.stock.lists.seller_lists import alone_with_lists, locked_list
 from cardsync.stock.search.known_names import name_key
@@ -26,7 +26,7 @@ RENAMED: Final = "list.renamed"
 DELETED: Final = "list.deleted"
 ADDED: Final = "list.cards_added"
 REMOVED: Final = "list.cards_removed"
-Undo = Mapping[str, Any]
+Undo = JsonMapping
 
 
 async def unmake(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:

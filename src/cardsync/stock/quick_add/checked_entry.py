@@ -18,7 +18,9 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.platform import errors, limits
 from cardsync.platform.read_json import Amount, given_fields
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
+from cardsync.platform.value_types import JsonObject, NamedRow
 from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
+from cardsync.stock.quick_add.models import QuickAdd
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=CONTRIBUTION_CHARACTERS)]
 Note = Annotated[str, msgspec.Meta(max_length=CONTRIBUTION_CHARACTERS)]
@@ -140,7 +142,7 @@ def changed_columns(changes: Changes) -> dict[str, Any]:
     return given
 
 
-def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[str, Any]:
+def checked(row: JsonObject, at: str = "", own: str | None = None) -> JsonObject:
     """Return the draft's columns in the marketplace's spelling; `own` is the printing of the
     draft's product. Raises InvalidPayload.
     """
@@ -162,7 +164,7 @@ def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[s
     return row | {"condition_label": _label(row)}
 
 
-def needs_before_listing(row: Any) -> str | None:
+def needs_before_listing(row: QuickAdd) -> str | None:
     """Return what a draft lacks to be listed on the marketplace, or None."""
     if row.price is None:
         return "needs a price before you publish"
@@ -171,7 +173,7 @@ def needs_before_listing(row: Any) -> str | None:
     return None
 
 
-def _label(row: dict[str, Any]) -> str:
+def _label(row: NamedRow) -> str:
     printing = "" if row["printing"] == NORMAL else f" {row['printing']}"
     language = "" if row["language"] == "English" else f" - {row['language']}"
     return f"{_LABELS[row['condition']]}{printing}{language}"

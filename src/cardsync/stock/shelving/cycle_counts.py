@@ -9,9 +9,9 @@ to the shelves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -23,6 +23,7 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.shelf_place import Box, Place
+from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.errors import CountNotOpen, CountOpen
 from cardsync.stock.limits import COUNT_LINES
@@ -238,7 +239,7 @@ _OTHERWISE: Final = """
 async def undo_count(
     session: AsyncSession,
     caller: Caller,
-    undo: Mapping[str, Any],
+    undo: JsonMapping,
     now: datetime,
 ) -> None:
     """Restore the copies of the places that a count corrected. Raises ChangedSince."""

@@ -1,0 +1,30 @@
+"""Names the types of values whose parts the type checker does not know, by their meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# A decoded JSON value of any kind.
+Json: TypeAlias = Any
+JsonObject: TypeAlias = dict[str, Any]
+# A JSON object that its holder only reads: a body, an undo, an image.
+JsonMapping: TypeAlias = Mapping[str, Any]
+# A row by the names of its columns: of a frame, or of a statement's mappings.
+NamedRow: TypeAlias = Mapping[str, Any]
+# A type in the form of an annotation: a class, a union, or Annotated.
+Annotation: TypeAlias = Any
+# The options of a handler, which its decorator takes by name.
+HandlerOptions: TypeAlias = dict[str, Any]
+FrameSchema: TypeAlias = "dict[str, pl.DataType | type[pl.DataType]]"
+
+
+class Row(Protocol):
+    """A row of a statement: its columns are attributes, and its values are iterated in order."""
+
+    def __getattr__(self, name: str, /) -> Any: ...
+    def __getitem__(self, place: int, /) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
