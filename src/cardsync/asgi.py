@@ -257,7 +257,7 @@ def _for_any() -> Router:
 
 
 def _for_keys_and_members() -> Router:
-    """Return the routes for API keys and signed-in members, but not for tokens."""
+    """Return the routes for API keys and signed-in members. Some of them also allow tokens."""
     return _known_callers(
         "/api",
         lots.router,

@@ -5,8 +5,8 @@
 check a catalog. A row gets a product only if every part of the identity agrees and exactly one
 product remains.
 
-Copies in all languages are of the product in English, except if a catalog lists a product in
-another language: that product is only for copies in its language.
+A product in English is for copies in every language. A product that a catalog lists in another
+language is only for copies in that language.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ async def finish(
     pictures: bool,
 ) -> None:
     """Run the last transaction of the upload: mark absent cards as gone, store the report, the
-    pricing run and the export's fingerprint, and release the sync lock and the lease.
+    pricing run and the export's fingerprint, update the sync state, and release the lease.
 
     With `reprice`, a pricing run over the stored cards follows, because rules contain queries. With
     `pictures`, the pictures of new cards are fetched.

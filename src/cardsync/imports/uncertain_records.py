@@ -143,8 +143,9 @@ class Uncertain:
             self.faults.append(fault)
 
     def _name(self, index: int) -> None:
-        """Store the listing id of an unreadable record in `named`, so that its card is not counted
-        as absent; without a readable id, count the record in `unnamed`.
+        """Store the listing id of an unreadable record in `named`, so that its card does not count
+        as absent. Count a record without a readable id, or one that may contain several records, in
+        `unnamed`.
         """
         line = self.raw[index]
         begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])

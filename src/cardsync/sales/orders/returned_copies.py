@@ -2,7 +2,8 @@
 and restocks returned copies.
 
 After a partial refund, the buyer keeps the cards, unless the refund's reason contains "return". An
-order is no longer listed when all its copies are restocked or were reported as not returned.
+order is *decided* when all its copies are restocked, or a person has reported that they were not
+returned.
 `order_item.restocked` counts the restocked copies, which also return to their lots.
 """
 

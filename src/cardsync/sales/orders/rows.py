@@ -97,8 +97,8 @@ _PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
 
 
 def _other_file(body: bytes) -> str:
-    """Return a sentence about the kind of a CSV file that was sent instead of JSON; empty if the
-    body is no known CSV file.
+    """Return a sentence about the kind of file that was sent instead of JSON, such as a known CSV
+    file; empty for an unknown kind.
     """
     try:
         lines, _ = lines_of(body[:HEAD_BYTES])
