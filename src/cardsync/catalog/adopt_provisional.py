@@ -1,5 +1,5 @@
-"""Turns provisional products into products of a catalog that contains them. Cards and pictures
-refer to the product's id, so they need no change here.
+"""Turns provisional products into products of a catalog that now contains them: the catalog adopts
+them. Cards and pictures refer to the product's id, so they need no change here.
 """
 
 from __future__ import annotations

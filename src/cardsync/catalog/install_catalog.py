@@ -85,9 +85,9 @@ async def install(
     fewer: bool = False,
     renewal: bool = False,
 ) -> str:
-    """Install or renew one catalog and return a sentence about the result. `fewer` accepts a
-    catalog with far fewer cards than the last. An automatic renewal does not install a version that
-    a person went back from. Raises CatalogError.
+    """Install or renew one catalog and return a sentence about the result. With `fewer`, the
+    catalog may have far fewer cards than its last version. An automatic renewal does not install a
+    version that a person went back from. Raises CatalogError.
     """
     label = LABEL_BY_NAME[game]
 

@@ -275,10 +275,10 @@ def _told_further(
 
 
 def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -> pl.DataFrame:
-    """Return the lines without a number whose product has a number, and the lines with a number
-    whose product has none, all with the product's number. (The marketplace has no numbers for old
-    cards.) All products with the name, in the sets of all lines with the same `of`, must have the
-    same number and the line's variant.
+    """Return the rows without a number whose product has a number, and the rows with a number whose
+    product has none, all with the product's number. (The marketplace has no numbers for old cards.)
+    All products with the name, in the sets of all rows with the same `of`, must have the same
+    number and the row's variant.
     """
     named = ["game", "set_key", "name_key"]
     offered = products.select(*named, its_number="number_key", its_variant="variant_key").unique()

@@ -44,7 +44,7 @@ SAME: Final = {
     "◇": " prism star ",
     "♢": " prism star ",
 }
-# The beginning of any part after the front face, in an ASCII name.
+# Matches the beginning of any part after the front face, in an ASCII name.
 _PARTED = r"[(/]|\s-\s|\[Version "
 _WORDS: Final = words_table("&")
 

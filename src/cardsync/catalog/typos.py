@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from rapidfuzz.distance import OSA
 
-# Shorter words are similar to too many other words.
+# Words with fewer letters are similar to too many other words, so their typos are not searched.
 SHORTEST = 3
 LONG = 6
 BEGINNING = 7

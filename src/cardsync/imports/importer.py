@@ -1,5 +1,5 @@
-"""Imports one upload: writes cards, history, targets and price changes in slabs under the seller's
-lease.
+"""Imports one upload: writes cards, history, targets and price changes in slabs, which are
+transactions of some thousand rows, while it holds the seller's lease for price changes.
 
 The steps are: parse → identify (by SKU, else by catalog) → price → judge (short inventory) → diff →
 write → finish. All state between runs is in the database, so a killed import simply runs again.

@@ -1,5 +1,5 @@
-"""Decides whether an upload is believable, from its rows, the stored cards and the targets. The
-verdict is stored before the first row is written.
+"""Decides whether an upload is believable: it must not lack too many stored cards, nor move too
+many prices far. The verdict is stored before the first row is written.
 """
 
 from __future__ import annotations

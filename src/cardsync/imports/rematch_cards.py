@@ -2,8 +2,8 @@
 provisional products. `platform/work/runner.py` runs this stream of work; loading a catalog marks
 its sellers as due.
 
-Each slab is a transaction that finds the next cards to update, so the work of a killed worker
-continues with the next slab.
+Each slab of cards is a transaction that finds the next cards to update, so the work of a killed
+worker continues with the next slab.
 """
 
 from __future__ import annotations

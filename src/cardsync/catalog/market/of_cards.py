@@ -129,7 +129,9 @@ KEYS: Final = ("market_product", "market_cell")
 
 @dataclass(frozen=True)
 class Market:
-    """The existing kinds of evidence, imported or of the network, and the ids of all cells."""
+    """The existing kinds of evidence (imported or of the network), and the ids of all cells, which
+    are combinations of condition, printing and language.
+    """
 
     imported: bool
     network: bool
@@ -357,7 +359,7 @@ def joined(
     return evidence.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
 
 
-# The imported figures with the network's figures that replace them, by the flag of the replacement.
+# For each flag, the imported figures and the network's figures that replace them.
 _BY_NETWORK: Final = {
     "listings_of_network": {
         "listings_low": "network_low",

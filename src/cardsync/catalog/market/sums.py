@@ -1,5 +1,5 @@
-"""Computes the newest listings and the sums of sales of each cell from columns of observations, and
-finds the products whose supply fell. Pure.
+"""Computes the newest listings and the sums of sales of each cell (product, condition, printing and
+language) from observations, and finds the products whose supply fell. Pure.
 
 An import stores the sums of the newest looks (`newest.py`), and a backtest computes the sums of
 earlier looks (`of_past.py`). Times are microseconds, prices ten-thousandths.

@@ -47,7 +47,7 @@ class NewLot(NamedTuple):
 
 async def add_lots(session: AsyncSession, caller: Caller, lots: Sequence[NewLot]) -> list[int]:
     """Add lots in the caller's transaction, and return their ids in the order of `lots`. Costs are
-    rounded half-up to cents. The next refresh of the figure `lots` assigns the new copies to sold
+    rounded half-up to cents. The next refresh (`settle_uses.py`) assigns the new copies to sold
     items that lack copies.
     """
     if not lots:

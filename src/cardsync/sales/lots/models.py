@@ -74,7 +74,8 @@ class Lot(Base):
 
 class LotUse(Base):
     """The copies that an order item took from a lot, and the copies that it gave back after a
-    cancellation, refund or return. `cost` is per copy, by the seller's costing; null is unknown.
+    cancellation, refund or return. `cost` is per copy, by the seller's costing method; null is
+    unknown.
 
     A foreign key to `lot` would check each of a million derived rows again. The table has none,
     because a refresh locks the lots against removal.

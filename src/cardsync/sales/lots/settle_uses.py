@@ -105,7 +105,7 @@ _ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :sel
 
 async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> None:
     """Update all outdated cards in this transaction, for a caller that needs current costs. The
-    figure's mark remains, and the later refresh finds no outdated card.
+    already requested refresh runs later, and finds no outdated card.
     """
     own = {"seller": seller_id}
     if not await session.scalar(text(_WAITS), own):

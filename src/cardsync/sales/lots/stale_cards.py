@@ -47,15 +47,15 @@ async def mark_cards(session: AsyncSession, seller_id: int, cards: Sequence[int]
 
 
 async def mark_all(session: AsyncSession, seller_id: int) -> None:
-    """Mark every card with lots, because the seller's costing changed."""
+    """Mark every card with lots, because the seller's costing method changed."""
     await lots_come(session, seller_id)
     await run(session, _ALL, {"seller": seller_id})
     await mark(session, seller_id, Figure.LOTS)
 
 
 async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]) -> None:
-    """Mark the cards that have lots among the `sku_id`s that the query `found` returns. Uploads of
-    orders wait for each other only at the final mark.
+    """Mark the cards that have lots among the `sku_id`s that the query `found` returns, and request
+    a refresh. Uploads of orders wait for each other only at this request.
     """
     # A writer of lots and an upload of orders wait for each other's commit, so that the second sees
     # the first one's rows. Uploads of orders share the lock and don't wait for each other here.

@@ -1,8 +1,8 @@
 """Adds lots by hand and by file, corrects and removes lots, and undoes these actions.
 
-A change of a lot waits for a running refresh of the figure `lots`, and blocks the next refresh. If
-a lot is removed or restored, or its quantity or day changes, the next refresh assigns all sold
-copies of the card to lots again.
+A change of a lot waits for a running refresh (`settle_uses.py`), and blocks the next refresh. If a
+lot is removed or restored, or its quantity or day changes, the next refresh assigns all sold copies
+of the card to lots again.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -
     `settle_now` takes the same locks in the same order, so that no deadlock is possible.
     """
     await lots_come(session, caller.seller_id)
-    # A refresh of the figure takes this lock, too (`platform/derived/kept_figures.py`).
+    # A refresh of `lot_use` takes this lock, too (`platform/derived/kept_figures.py`).
     await locked(session, Lock.LOTS, caller.seller_id)
     statement = (
         select(Lot)

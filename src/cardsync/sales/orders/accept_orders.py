@@ -1,8 +1,8 @@
 """Accepts an order-data upload: stores the body in the object store and a row in `upload`, and
 queues a job.
 
-Before the response (202), the request checks whether the rows can be applied. The worker reads and
-writes their fields (`ingest.py`).
+Before the response (202), the request checks whether the rows can be applied. Later, the worker
+writes the rows to the database (`ingest.py`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 written rows.
 
 Rows are copied into a temp table and joined with the stored rows; one statement per table writes
-the merged rows that differ. The caller holds the seller's stream, so no other process writes these
-rows at the same time.
+the merged rows that differ. The caller has locked the seller's order uploads (`ingest.py`), so no
+other process writes these rows at the same time.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from cardsync.web.request import (
     reading,
 )
 
-# An answer with more items is built in a thread, so that other requests do not wait.
+# An answer with more items than this is built in a thread, so that other requests do not wait.
 _AT_ONCE = 2_000
 
 

@@ -1,4 +1,5 @@
-"""Stores the marks that phones send, and returns the outcome of each mark.
+"""Stores the marks that phones send, and returns the outcome of each mark. A mark reports that
+copies of a card were pulled, moved to the end, or not found, or it undoes another mark.
 
 The phone creates a mark's id, by which a mark that is sent twice is stored once. Marks may arrive
 in any order. One transaction stores the marks and applies them: an order with all copies pulled is

@@ -43,7 +43,8 @@ class PullLink(Base):
 
 
 class PullMark(Base):
-    """A mark that a phone sent. `received` numbers the marks as they arrive.
+    """A phone's report about a card (see `progress.Mark`). `received` numbers the marks as they
+    arrive.
 
     The item may be removed from the session later, so the foreign key refers only to the session.
     """

@@ -22,8 +22,9 @@ Outcome = Literal["counted", "surplus", "undone", "gone"]
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark of a phone. `undoes` is only for the kind `undo` and is the id of the undone mark;
-    `quantity` is only for `pulled`, `reason` only for `missing`.
+    """A phone's report about a card: copies were pulled, moved to the end (`defer`) or not found
+    (`missing`), or another mark is undone. `undoes` is the id of the undone mark; `quantity` is
+    only for `pulled`, and `reason` only for `missing`.
     """
 
     id: str
