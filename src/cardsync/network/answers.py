@@ -1,5 +1,6 @@
-"""Reads the offers of resolved printings, the printings near a miss, and the known words near a
-mistyped one, in one round trip for all references.
+"""Reads the offers of the products that references mean, other printings of products that nobody
+offers, and words that are similar to mistyped words. One statement reads all of this for all
+references.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cardsync.network.limits import NEARBY, OFFERS_SHOWN
 from cardsync.network.resolve import EXPOSED, Printing
 from cardsync.platform.database.room_sql import queries_of
 
-# The number of words tried for a mistyped one, the nearest first.
+# The number of similar words that are tried for a mistyped word, the most similar first.
 _WORDS_TRIED = 8
 
 _OFFERS = queries_of(__package__)["offers"].format(exposed=EXPOSED, offers_shown=OFFERS_SHOWN)
@@ -46,7 +47,7 @@ class Offer(NamedTuple):
 
 
 class Availability(NamedTuple):
-    """Offers of one product. `least` is None if no exposed seller offers it."""
+    """The offers of one product. `least` is None if no exposed seller offers the product."""
 
     least: Decimal | None
     copies: int
@@ -58,7 +59,7 @@ class Availability(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Availability and near printings by product; the known words near each mistyped one."""
+    """The availability and other printings by product, and the similar words by mistyped word."""
 
     available: dict[int, Availability]
     nearby: dict[int, list[Printing]]
@@ -72,7 +73,9 @@ async def look_up(
     mistyped: Iterable[str],
     now: datetime,
 ) -> Answers:
-    """Read everything that resolved references and mistyped words still need."""
+    """Read the offers and other printings of the products `ids`, and the words that are similar to
+    the words `mistyped`.
+    """
     values: dict[str, object] = {"ids": list(ids), "now": now, "caller": caller_id}
     parts = [_OFFERS, _NEARBY] if ids else []
     pairs = [(word, left) for word in sorted(set(mistyped)) for left in sorted(_deletes(word))]

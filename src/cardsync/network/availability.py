@@ -1,8 +1,9 @@
-"""Answers `POST /api/discovery/availability`: for each reference the printing that it means with
+"""Answers `POST /api/discovery/availability`: for each reference, the printing that it means with
 the network's offers, or a list of candidates.
 
-One statement finds the printings, one their offers. Only a name without a match costs a third: it
-is looked up by words that differ in a letter or two, and then gives candidates, never an answer.
+One statement finds the printings, and a second statement their offers. If a name matches nothing, a
+third statement looks it up by words that differ in one or two letters. The printings that it finds
+are only candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cardsync.network.resolve import Printing, Resolved, resolve
 
 
 class Answer(NamedTuple):
-    """The answer to one reference. `available` is set if the printing is certain."""
+    """The answer to one reference. `available` is None unless the printing is certain."""
 
     asked: CardReference
     resolved: Resolved
@@ -83,7 +84,9 @@ async def _mistyped(
     answers: Answers,
     now: datetime,
 ) -> dict[int, Resolved]:
-    """Look names up once more with the known words near theirs; no result of this is certain."""
+    """Look names up again with words that are similar to their words. All results are
+    candidates.
+    """
     near: dict[int, CardReference] = {}
     for at, one in unknown.items():
         meant = tuple(tuple(answers.words.get(word, ())) for word in one.words)

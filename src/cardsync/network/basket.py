@@ -1,8 +1,8 @@
-"""Answers `POST /api/discovery/basket`: which copies to buy from which seller so that cards and
-postage cost least, and which are unavailable and why.
+"""Answers `POST /api/discovery/basket`: the copies to buy from each seller, so that cards and
+postage together cost least, and the unavailable cards with the reasons.
 
-One statement finds the printings and one their offers. The solver has its own process and time
-limit, and the database connection is returned before it begins.
+One statement finds the printings, and one finds their offers. The solver has its own process and a
+time limit, and the database connection is returned before the solver begins.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
 
-# A basket of sixty lines may be solved for less than two seconds, one of two hundred for less than
-# ten.
+# The time for solving: 1.5 s for a basket of up to 60 lines, and 0.05 s more for each further line.
 _SECONDS = 1.5
 _SECONDS_A_LINE = 0.05
 _QUICK_LINES = 60
@@ -48,8 +47,8 @@ async def split_basket(
     settings: Settings,
     now: datetime,
 ) -> tuple[SplitBasket, list[int]]:
-    """Return the split, and the products that no exposed seller offers. For a seller without a
-    postage, the operator's estimate counts.
+    """Return the split, and the products that no exposed seller offers. The operator's estimate is
+    used for a seller who has not set the postage.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable.
     """
@@ -86,7 +85,9 @@ async def split_basket(
 async def _offered(
     database: Database, caller: Caller, wishes: Wishes, now: datetime
 ) -> tuple[list[Resolved], list[Offered]]:
-    """Return the resolution of each reference, and the offers for the certain ones."""
+    """Return the printings of each reference, and the offers for the references whose printing is
+    certain.
+    """
     asked = [one.asked for one in wishes.cards]
     if wishes.game not in NAMES:
         return [Resolved([], 0, None)] * len(asked), []
@@ -97,8 +98,8 @@ async def _offered(
 
 
 def _meant(cards: Sequence[WishLine], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
-    """Return line and product of the certain references. If any printing is acceptable, a printing
-    with the exact name represents all of them.
+    """Return (line, product) of each reference whose product is certain. A reference for which any
+    printing is acceptable has the first printing with exactly its name.
     """
     found = []
     for line, (card, one) in enumerate(zip(cards, resolved, strict=True)):
@@ -122,9 +123,11 @@ def _weighed(
     reasons: dict[int, UnavailableCard],
     default_postage: str,
 ) -> tuple[Basket, list[Offered], list[int]]:
-    """Build the basket of the lines that the stock can serve; the others get their reason.
+    """Build the basket of the lines that the stock can serve. Other lines get a reason in
+    `reasons`.
 
-    A line whose quantity exceeds the stock leaves its copies to the others.
+    A line whose quantity exceeds the stock is not served at all, so that its copies are available
+    for other lines.
     """
     held: dict[int, int] = defaultdict(int)
     for offer in offers:
@@ -176,7 +179,7 @@ def _basket(
 def _parcels(
     basket: Basket, offers: Sequence[Offered], copies: Sequence[int], settings: Settings
 ) -> list[BasketParcel]:
-    """Return each seller's parcel, the most valuable first."""
+    """Return the parcels of the sellers, the most valuable first."""
     chosen: dict[int, list[tuple[Offered, int]]] = defaultdict(list)
     values: dict[int, int] = defaultdict(int)
     for offer, weighed, count in zip(offers, basket.offers, copies, strict=True):

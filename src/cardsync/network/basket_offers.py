@@ -17,13 +17,13 @@ from cardsync.network.resolve import EXPOSED
 from cardsync.network.wishes import WishLine
 from cardsync.platform.database.room_sql import queries_of
 
-# A line needs only a seller's cheapest offers, until they have enough copies for all lines that may
-# share them.
+# The statement reads only the cheapest offers of each seller for a line, as many as have enough
+# copies for all lines with that card.
 _OFFERS = queries_of(__package__)["basket_offers_offers"].format(exposed=EXPOSED)
 
 
 class Offered(NamedTuple):
-    """`line` is the position of the reference in the basket."""
+    """An offer for a line. `line` is the position of the reference in the basket."""
 
     line: int
     product_id: int
@@ -43,7 +43,7 @@ async def offers_for(
     cards: Sequence[WishLine],
     now: datetime,
 ) -> list[Offered]:
-    """Return the offers of each (line, product), the cheapest of each line first."""
+    """Return the offers for each (line, product), in the order of lines and prices."""
     if not meant:
         return []
     rows = await session.execute(

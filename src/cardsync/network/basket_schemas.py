@@ -10,7 +10,9 @@ from cardsync.network.schemas import Number
 
 
 class BasketItem(msgspec.Struct):
-    """`index` is the position of the reference. `buy_url` must be shown unchanged."""
+    """Copies to buy. `index` is the position of the reference in the request. `buy_url` must be
+    shown unchanged.
+    """
 
     index: int
     product_id: int
@@ -21,8 +23,8 @@ class BasketItem(msgspec.Struct):
 
 
 class BasketParcel(msgspec.Struct, omit_defaults=True):
-    """`postage_estimated` is true if the seller has not set the postage: `postage` is then the
-    operator's estimate. Otherwise it is omitted.
+    """The parcel of one seller. If the seller has not set the postage, `postage` is the operator's
+    estimate and `postage_estimated` is true; otherwise `postage_estimated` is omitted.
     """
 
     store_name: str | None
@@ -36,14 +38,14 @@ class BasketStep(msgspec.Struct):
     """The cheapest total found with at most this number of sellers."""
 
     sellers: int
-    """At most so many sellers"""
+    """The maximum number of sellers"""
     total: Number
     """The cheapest total that was found, in USD"""
 
 
 class UnavailableCard(msgspec.Struct, omit_defaults=True):
-    """`reason` is no_match, not_clear (with the number of `candidates`), no_offer,
-    not_enough_copies (with the `copies` that are offered) or max_sellers.
+    """A card that is not in the split. `reason` is no_match, not_clear (with the number of
+    `candidates`), no_offer, not_enough_copies (with the number of offered `copies`) or max_sellers.
     """
 
     index: int
@@ -51,19 +53,19 @@ class UnavailableCard(msgspec.Struct, omit_defaults=True):
     """no_match, not_clear, no_offer, not_enough_copies or max_sellers"""
     candidates: int | msgspec.UnsetType = msgspec.UNSET
     copies: int | msgspec.UnsetType = msgspec.UNSET
-    """How many copies are offered"""
+    """The number of offered copies"""
 
 
 class SplitBasket(msgspec.Struct):
-    """`gap` is the largest share of `total` that a better split could save: 0 means that this one
-    is the cheapest.
+    """A basket that is split among sellers. `gap` is the largest share of `total` that a better
+    split could save; 0 means that this split is the cheapest.
     """
 
     parcels: list[BasketParcel]
     total: Number
-    """The cost of everything with sending, in USD"""
+    """The cost of all cards with postage, in USD"""
     gap: Number
     greedy_total: Number | None
     steps: list[BasketStep]
-    """The cheapest total with at most so many sellers"""
+    """The cheapest total for each maximum number of sellers"""
     unavailable: list[UnavailableCard]

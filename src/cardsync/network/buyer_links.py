@@ -1,7 +1,7 @@
 """Makes a buyer's link to a listing from the templates of the seller, the marketplace and the
 operator. Pure.
 
-A seller's own link is wrapped by the operator's affiliate template, and is not changed otherwise.
+The operator's affiliate template is applied to a seller's own link; the link has no other changes.
 """
 
 from __future__ import annotations

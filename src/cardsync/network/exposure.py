@@ -1,5 +1,5 @@
 """Updates a seller's row in `network_seller` in the transaction that changes the account, so that
-the next answer reflects it.
+the change affects the next answer of the network.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
 from cardsync.platform.derived.kept_figures import Figure, mark
 
-# A change of one of these changes the part that buyers see.
+# The fields of an account that are also in `network_seller`, or that affect it.
 SEEN = frozenset(
     {
         "plan",
@@ -33,7 +33,7 @@ _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 
 
 def date_switches(account: Account, now: datetime) -> None:
-    """Record since when each switch is on."""
+    """Record the times since which consent and publication are switched on."""
     if account.network_consent != (account.network_consented_at is not None):
         account.network_consented_at = now if account.network_consent else None
     if account.network_published != (account.network_published_at is not None):
@@ -49,7 +49,7 @@ async def hide(session: AsyncSession, seller_id: int) -> None:
 
 
 async def follow(session: AsyncSession, account: Account, now: datetime) -> None:
-    """Store the part of this account that buyers may see."""
+    """Copy the fields that the network's answers need from the account to `network_seller`."""
     date_switches(account, now)
     on_trial = account.plan == "trial" and account.trial_ends_at is not None
     paid = is_paid(account.plan, account.trial_ends_at, now)

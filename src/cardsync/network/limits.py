@@ -1,20 +1,22 @@
-"""The limits of this district."""
+"""The limits of the network."""
 
 from __future__ import annotations
 
-# Discovery: references in one request, letters of a name, and the most rows of an answer.
+# Availability: the maximum references of a request, the minimum letters of a name, and the maximum
+# rows of an answer.
 REFERENCES = 25
 REFERENCE_NAME = 2
 CANDIDATES = 10
 OFFERS_SHOWN = 25
 NEARBY = 5
-# A basket: its references, the copies of one, and the offers that are considered for all of them.
+# A basket: the maximum references, copies of a reference, sellers, and offers that are considered.
 BASKET_REFERENCES = 200
 BASKET_COPIES = 1_000
 BASKET_SELLERS = 1_000
 BASKET_OFFERS = 40_000
-# Unmet demand: stored rows, and rows noted before a write; the callers and days that establish it;
-# the rows that a page shows of it, and of a seller's own offers.
+# Unmet demand: the maximum of stored rows, and of misses in memory; the callers and the days for
+# which a product counts as wanted; the maximum rows of wanted products, and of a seller's own
+# offers, on the page.
 MISSES = 100_000
 MISSES_NOTED = 10_000
 MISS_CALLERS = 5

@@ -1,9 +1,11 @@
-"""Counts unmet demand: the products that callers asked for and no exposed seller offered. Once a
-few callers recently asked for a product, sellers see it with their number.
+"""Counts unmet demand (misses): products that callers requested and no exposed seller offered. If
+at least `MISS_CALLERS` callers requested a product recently, sellers see the product with the
+number of callers.
 
-Misses are noted in memory, and a set-wise statement writes them from time to time. A caller is
-stored as a keyed hash of the product and the seller, which can be counted, but neither read nor
-followed from one product to another. The table is limited in size and in time.
+Each process collects misses in memory and writes them regularly with one statement. A caller is
+stored as a keyed hash of the product and the caller's seller id. Hashes can be counted, but they do
+not reveal the caller, and the same caller has another hash for each product. Old rows are deleted,
+and the number of rows is limited.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _UNMET = queries_of(__package__)["unmet"].format(
 
 
 class Misses:
-    """The misses of a web process that are not written yet."""
+    """The misses of a web process that are not in the database yet."""
 
     def __init__(self, database: Database, key: Callable[[], bytes]) -> None:
         self._database = database
@@ -61,7 +63,9 @@ class Misses:
         return hmac.digest(self._key(), message, "sha256")[:16]
 
     async def flush(self) -> None:
-        """Write the noted misses. A failure loses them: an estimate of demand is not worth a retry."""
+        """Write the collected misses. If that fails, they are lost, because demand is only an
+        estimate.
+        """
         noted, self._noted = self._noted, {}
         if not noted:
             return
@@ -80,14 +84,16 @@ class Misses:
 
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
-    """Return the products that no exposed seller offers and enough callers requested recently."""
+    """Return the products that at least `MISS_CALLERS` callers requested recently and no exposed
+    seller offers.
+    """
     since = (now - timedelta(days=MISS_DAYS)).date()
     rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
     return [UnmetBody(*row) for row in rows]
 
 
 async def drop_old(database: Database, now: datetime) -> int:
-    """Delete expired misses; return how many."""
+    """Delete misses that are older than `MISS_DAYS`, and return their number."""
     since = (now - timedelta(days=MISS_DAYS)).date()
     async with database.shared() as session:
         return await run(

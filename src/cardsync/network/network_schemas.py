@@ -13,10 +13,12 @@ from cardsync.platform.postage import read_steps
 
 
 class PostageStep(msgspec.Struct):
-    """A parcel worth `value_from` or more costs this much to send, up to the next step."""
+    """A step of the postage: the postage of parcels with at least the value `value_from`, up to the
+    next step.
+    """
 
     value_from: str
-    """From this value of the parcel on, in USD"""
+    """The smallest value of a parcel with this postage, in USD"""
     postage: str
 
 
@@ -32,14 +34,14 @@ class OwnOfferBody(msgspec.Struct):
     condition: str
     price: str
     shipped: str
-    """One copy with its postage"""
+    """The price of one copy with its postage"""
     quantity: int
     buy_url: str | None
 
 
 class UnmetBody(msgspec.Struct):
-    """`callers` requested it in the last 30 days, and no visible seller offers it. `held` is
-    whether you have it.
+    """A product that `callers` buyers requested in the last 30 days and no visible seller offers.
+    `held` is true if you have it in stock.
     """
 
     product_id: int
@@ -51,20 +53,21 @@ class UnmetBody(msgspec.Struct):
     finish: str | None
     game: str
     callers: int
-    """How many asked for it in the last 30 days"""
+    """The number of callers who requested the product in the last 30 days"""
     last_asked_on: date
-    """The day when it was asked for last"""
+    """The day of the last request"""
     held: bool
-    """You have it"""
+    """Whether you have the product in stock"""
 
 
 class KeptPrivate(msgspec.Struct):
-    """Listings in stock that buyers never see, by the first reason that applies."""
+    """The numbers of listings in stock that buyers never see, each by the first reason that
+    applies."""
 
     custom: int
-    """Custom listings of yours"""
+    """Custom listings"""
     private: int
-    """Cards that you added and keep private"""
+    """Cards that a member added by hand"""
     without_price: int
     """Cards without a price"""
     other_language: int
@@ -72,13 +75,13 @@ class KeptPrivate(msgspec.Struct):
 
 
 class NetworkBody(msgspec.Struct):
-    """`in_stock` is the sum of `shared` and the private listings. `seen` is whether buyers see your
-    stock, and `hidden_because` why they do not: no_consent, not_published, suspended, plan_ended.
-    `shown` are some of your offers.
+    """Your shop in the network. `seen` is true if buyers see your stock; otherwise `hidden_because`
+    has the reasons: no_consent, not_published, suspended, plan_ended. `in_stock` is the sum of
+    `shared` and the listings in `kept_private`. `shown` are some of your offers.
     """
 
     seen: bool
-    """Buyers see the stock"""
+    """Whether buyers see the stock"""
     hidden_because: list[str]
     """Why buyers do not see the stock"""
     consented_at: datetime | None
@@ -88,22 +91,22 @@ class NetworkBody(msgspec.Struct):
     store_name: str | None
     listing_url_template: str | None
     postage: list[PostageStep]
-    """The cost of sending, by the value of the parcel"""
+    """The postage by the value of the parcel"""
     in_stock: int
-    """The listings in stock"""
+    """The number of listings in stock"""
     shared: int
-    """Those that buyers may see, once the stock is shared"""
+    """The number of listings that buyers see while the stock is shared"""
     kept_private: KeptPrivate
-    """The others, by reason"""
+    """The numbers of listings that buyers never see, by reason"""
     printings: int
-    """The different printings that are offered"""
+    """The number of different printings that are offered"""
     copies: int
     refreshed_at: datetime | None
-    """When the network's view of the stock was refreshed"""
+    """When the network's copy of the stock was updated"""
     shown: list[OwnOfferBody]
     """A selection of the offers that buyers see"""
     unmet: list[UnmetBody]
-    """The cards that buyers ask for and nobody offers"""
+    """The products that buyers request and nobody offers"""
 
 
 def postage_shown(steps: str) -> list[PostageStep]:

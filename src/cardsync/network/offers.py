@@ -1,8 +1,7 @@
-"""Updates a seller's offers by product after a sync, and writes only the rows of `network_offer`
-that differ.
+"""Updates a seller's rows of `network_offer` after a sync. Only changed rows are written.
 
-Every seller's stock is stored, exposed or not: an answer may report that some unnamed seller has a
-card. Gone, custom, private and contributed rows make no offer.
+The stock of sellers who are not exposed is stored, too, because an answer may report that some
+unnamed seller has a card. Cards that are gone, custom listings and contributions are not offered.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from cardsync.platform import clock
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
-# A request for a printing gets no copy in another language.
+# The condition that a card is in its product's language: only such copies are offered.
 IN_LANGUAGE: Final = """
     language = 'English' OR EXISTS (
         SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en')
 """
-# An entry has the cheapest of a condition's SKUs and the copies of all those with a price. Without
-# any price it only records that the seller has the card.
+# The seller's offers by product and condition: the cheapest price, and the copies of all cards with
+# a price. If no card has a price, the offer only records that the seller has the product.
 _HELD: Final = f"""
     SELECT product_id, coalesce(condition, '') AS condition,
            min(price) FILTER (WHERE price > 0) AS price,
@@ -36,7 +35,7 @@ _HELD: Final = f"""
 
 
 async def refresh(session: AsyncSession, seller_id: int) -> int:
-    """Write the offers that differ from the seller's cards; return how many rows were written."""
+    """Update the seller's offers to the seller's cards, and return the number of changed rows."""
     await session.execute(
         text(f"CREATE TEMP TABLE held ON COMMIT DROP AS {_HELD}"), {"seller": seller_id}
     )

@@ -1,9 +1,9 @@
-"""Finds the cheapest split of a basket in a given time, how far from the best it may be, and the
-prices of fewer parcels. Pure.
+"""Finds the cheapest split of a basket within a time limit, with a bound on its distance from the
+best split, and the costs of splits with fewer parcels. Pure.
 
-It is a small integer program for HiGHS. `solver.py` runs it in its own process, because HiGHS
-neither yields nor can be stopped inside ours: it reads a wish from standard input and writes
-answers to standard output.
+The split is the solution of a small integer program, which the library HiGHS solves. HiGHS blocks
+its process and can't be stopped, so `solver.py` runs this module in a separate process, which reads
+a wish from standard input and writes answers to standard output.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cardsync.platform import clock
 
 @dataclass
 class _Program:
-    """The integer program, column by column and row by row."""
+    """An integer program: its variables (columns) with costs, and its constraints (rows)."""
 
     costs: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
@@ -54,9 +54,11 @@ def optimal(
     most_sellers: int | None = None,
     start: Sequence[int] | None = None,
 ) -> Split | None:
-    """Return the cheapest split found in the time, or None if no split has few enough sellers.
+    """Return the cheapest split that is found within `seconds`, or None if no split has at most
+    `most_sellers` sellers.
 
-    `start` is the initial split. A split that is proven best has `bound` equal to its total.
+    The search begins with the split `start`. If a split is proven to be the cheapest, its `bound`
+    is its total.
     """
     until = clock.monotonic() + seconds
     if len(basket.offers) > _SMALL:
@@ -74,8 +76,8 @@ def _begun(
     most_sellers: int | None,
     start: Sequence[int] | None,
 ) -> Sequence[int] | None:
-    """Return a better initial split: solve with the offers that the relaxed program uses, and then
-    with all offers of their sellers.
+    """Return a better split to begin the search with. It is found by solving with only the offers
+    that the relaxed program uses, and then with all offers of their sellers.
     """
     used = _relaxed(basket, _left(until) * 0.5, most_sellers)
     if not used:
@@ -144,7 +146,7 @@ def _exact(
         return None
     copies = [round(solution[column]) for column in buys]
     total, sellers = cost_of(basket, copies)
-    # In a short time there may be only the trivial bound.
+    # If the time was short, HiGHS may have no finite bound.
     sought = info.mip_dual_bound
     known = int(np.ceil(sought - 1e-3)) if np.isfinite(sought) else 0
     bound = min(total, max(floor_of(basket), known))
@@ -159,7 +161,9 @@ def _of_some(
     most_sellers: int | None,
     start: Sequence[int] | None,
 ) -> Split | None:
-    """Solve with these offers alone, and return the result for all offers."""
+    """Solve with only the offers `some`. In the returned split, the copies of all other offers are
+    0.
+    """
     smaller = Basket(basket.wanted, [basket.offers[at] for at in some], basket.postage)
     begin = None if start is None else [start[at] for at in some]
     found = _exact(smaller, seconds, most_sellers, begin)
@@ -189,9 +193,11 @@ def _started(
 def _program(
     basket: Basket, most_sellers: int | None
 ) -> tuple[_Program, list[int], dict[int, tuple[int, int]]]:
-    """Build the program: copies of each offer, and for each seller the postage step of its parcel.
+    """Build the program. Its variables are the copies of each offer, and for each seller and each
+    postage step, whether the seller's parcel is in that step.
 
-    Return it with the offers' columns, and the columns of the steps with seller and step.
+    Return the program, the columns of the offers, and the seller and step by the column of the
+    step.
     """
     program = _Program()
     buys = [
@@ -228,7 +234,9 @@ def _parcel(
     buys: list[int],
     opens: dict[int, tuple[int, int]],
 ) -> list[int]:
-    """Add one seller's steps: at most one is open, and the parcel's value is within it."""
+    """Add the postage steps of one seller: the parcel is in at most one step, and its value is
+    within that step.
+    """
     steps = basket.postage[seller]
     most = sum(
         basket.offers[at].price
@@ -245,7 +253,7 @@ def _parcel(
     ends = [steps[n + 1][0] - 1 if n + 1 < len(steps) else most for n in reached]
     prices = [float(basket.offers[at].price) for at in offers]
     cells = [buys[at] for at in offers]
-    # The value is at most the end of the open step, and at least its beginning.
+    # The value of the parcel is at most the end of its step and at least its beginning.
     program.row(
         -highspy.kHighsInf,
         0,
@@ -257,7 +265,8 @@ def _parcel(
         program.row(
             0, highspy.kHighsInf, [*cells, *columns], [*prices, *(-begin for begin in begins)]
         )
-    # A copy requires an open parcel: this bounds the program far better than the value does.
+    # Copies can only be bought if the parcel is in a step. The rows of the value imply that, but
+    # these rows make the bound of the relaxed program much better.
     for at in offers:
         copies = min(basket.offers[at].copies, basket.wanted[basket.offers[at].line])
         program.row(
@@ -269,20 +278,21 @@ def _parcel(
     return columns
 
 
-# The price is shown for this many numbers of sellers, from the fewest that can serve the basket.
+# The cheapest total is computed for this many numbers of sellers, from the fewest that can serve
+# the basket on.
 _STEPS = 6
 _SHORTEST = 0.05
 
 
 def solve(wish: Wish) -> Answer:
-    """Return the last of `answers`."""
+    """Return the last and best answer of `answers`."""
     *_, last = answers(wish)
     return last
 
 
 def answers(wish: Wish) -> Iterator[Answer]:
-    """Yield a simple answer first, and then better ones: the best split, and in the remaining time
-    the prices of fewer parcels.
+    """Yield a simple answer, then answers with the best split that was found so far, and at last an
+    answer with the totals of splits with fewer parcels.
     """
     until = clock.monotonic() + wish.seconds
     basket, cap = wish.basket, wish.max_sellers
@@ -326,8 +336,8 @@ def _left(until: float) -> float:
 
 
 def _fewest(basket: Basket, seconds: float, known: Split) -> Split:
-    """Return a split with as few parcels as can be found in the time: each parcel costs one, and
-    cards nothing.
+    """Return a split with as few parcels as can be found within `seconds`. For that, each parcel
+    costs 1 and each card 0.
     """
     free = [msgspec.structs.replace(offer, price=0) for offer in basket.offers]
     counted = Basket(basket.wanted, free, {seller: [(0, 1)] for seller in basket.postage})
@@ -341,14 +351,16 @@ def _fewest(basket: Basket, seconds: float, known: Split) -> Split:
 
 
 def _within(basket: Basket, seconds: float, cap: int, known: list[Split]) -> Split | None:
-    """Return the cheapest split with at most `cap` sellers that is found in the time."""
+    """Return the cheapest split with at most `cap` sellers that is found within `seconds`."""
     allowed = [split for split in known if split.sellers <= cap]
     begin = min(allowed, key=lambda split: split.total, default=None)
     return optimal(basket, seconds, cap, begin.copies if begin else None) or begin
 
 
 def _steps(splits: list[Split]) -> list[tuple[int, int]]:
-    """Return the cheapest total by number of sellers; another seller must make it cheaper."""
+    """Return the cheapest total by number of sellers, without numbers that are not cheaper than a
+    smaller number.
+    """
     steps: list[tuple[int, int]] = []
     for sellers, total in sorted((split.sellers, split.total) for split in splits):
         if not steps or total < steps[-1][1]:

@@ -1,4 +1,4 @@
-"""Parses references to cards, as buyers and assistants write them, into comparable parts. Pure."""
+"""Parses references to cards, which buyers and assistants write, into comparable parts. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ Part = Annotated[str, msgspec.Meta(max_length=300)]
 _Cards = Annotated[list[JsonObject], msgspec.Meta(min_length=1)]
 # Least length of a word that may be the beginning of another.
 _LONG_WORD = 4
-# A number after the name counts as the reference's number if it has no other: "Snivy - 001/086".
+# A name with a number after it, as in "Snivy - 001/086". The number is the reference's number if
+# the reference has no other.
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )
-# "Front // Back", "Front/Back", "Front / Back" and "Front | Back", with a part in parentheses
-# after them.
+# A name of two faces, such as "Front // Back", "Front/Back", "Front / Back" or "Front | Back". A
+# part in parentheses may follow.
 _FACES = re.compile(
     r"^(?P<front>[^/|(（]*[^/|(（\s])\s*(?://?|\|)\s*[^\s(（][^(（]*(?P<rest>[(（].*)?$"
 )
@@ -37,9 +38,9 @@ _FACES = re.compile(
 class CardReference(NamedTuple):
     """One reference in comparable form; missing parts are empty or None.
 
-    `words` are the words of the name. `full` is the name as one text. `sets`, `code` and `finish`
-    are folded. `finishes` are the marketplace's words for the given finish, and their possible
-    meanings.
+    `words` are the words of the name, `full` is the whole name. `sets`, `code` and `finish` are
+    folded. `finishes` are the marketplace's printings that the finish names, and the printings that
+    it may mean.
     """
 
     query: JsonObject
@@ -51,19 +52,19 @@ class CardReference(NamedTuple):
     total: str | None
     finish: str
     finishes: MeantPrintings
-    # For a mistyped name: known words that may be meant in place of each of `words`.
+    # For a mistyped name: for each of `words`, the similar words that may be meant.
     meant: tuple[tuple[str, ...], ...] = ()
-    # For a name of two faces: the same reference by the front alone.
+    # For a name of two faces: the same reference with only the name of the front.
     front: CardReference | None = None
 
     def query_text(self) -> str:
-        """Return the name as PostgreSQL's tsquery; each word matches as a prefix."""
-        # A name of only punctuation has no words, so the query uses a word that no name has.
+        """Return the name as a tsquery of PostgreSQL, in which each word matches as a prefix."""
+        # A name of only punctuation has no words. Its query is a word that no name has.
         return " & ".join(self._groups()) or _quoted("\\")
 
     def probe_text(self) -> str:
-        """Return the words to look up in the index. Short words are prefixes of thousands of names,
-        so they only filter the names that the long words find.
+        """Return the tsquery for the index of names, without short words, which are prefixes of
+        words in thousands of names. `query_text` then filters the names that the index finds.
         """
         groups = self._groups()
         long = [at for at, word in enumerate(self.words) if len(word) >= _LONG_WORD]
@@ -79,7 +80,7 @@ class CardReference(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Return whether only the name was given."""
+        """Return whether the reference has only a name."""
         return not (self.sets or self.number or self.finish)
 
 
@@ -88,10 +89,10 @@ def _quoted(word: str) -> str:
 
 
 class Reference(msgspec.Struct):
-    """A card as it is written."""
+    """A reference to a card."""
 
     name: Part
-    """The card's name, from 2 characters on"""
+    """The card's name, at least 2 characters"""
     set: Part | None = None
     number: Part | None = None
     finish: Part | None = None
@@ -101,13 +102,13 @@ R = TypeVar("R", bound=Reference)
 
 
 class OneReference(Reference, kw_only=True):
-    """One card, with its game."""
+    """One reference, with its game."""
 
     game: str = GAME
 
 
 class SeveralReferences(msgspec.Struct):
-    """Up to 25 cards of one game."""
+    """Up to 25 references to cards of one game."""
 
     cards: Annotated[list[Reference], msgspec.Meta(min_length=1, max_length=REFERENCES)]
     """At most 25 references"""
@@ -119,7 +120,8 @@ def references(
     shape: type[R],
     most: int = REFERENCES,
 ) -> tuple[str, list[tuple[dict[str, object], R]]]:
-    """Return the game and the references of a body, as sent and as parsed.
+    """Return the game and the references of a request's body, each in the sent and in the parsed
+    form.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
     """
@@ -149,7 +151,7 @@ def references(
 
 
 def comparable(cards: Iterable[tuple[dict[str, object], Reference]]) -> list[CardReference]:
-    """Return the references in comparable form, in order."""
+    """Return the references in comparable form, in their order."""
     return [_comparable(sent, card) for sent, card in cards]
 
 

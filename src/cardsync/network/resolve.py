@@ -1,9 +1,9 @@
-"""Finds the printings that references may mean, best first, their number, and the one that is
-certain.
+"""Finds the printings that each reference may mean, the best first, their number, and the printing
+that is certainly meant, if any.
 
-One statement looks up all references. A name is found by the prefixes of its words; there are far
-fewer names than printings, so names are searched first. A provisional product is found only while
-an exposed seller offers it: no other seller's stock may change an answer.
+One statement looks up all references. It searches the names first, by the prefixes of their words,
+because there are far fewer names than printings. A provisional product is found only while an
+exposed seller offers it, so that answers reveal nothing about the stock of other sellers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.network.limits import CANDIDATES
 from cardsync.network.reference import CardReference
 
-# A seller whose stock is part of the network's answers.
+# The condition that the stock of a seller `s` is part of the network's answers.
 EXPOSED = "s.exposed AND NOT s.suspended AND (s.paid_until IS NULL OR s.paid_until > :now)"
 _OFFERED = f"""
     EXISTS (SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
@@ -29,8 +29,8 @@ _PRODUCT_WORDS = (
     "array_to_tsvector(array_remove(string_to_array("
     "concat_ws(' ', p.name_key, p.back_key, p.variant_key), ' '), ''))"
 )
-# A card with two faces is also found by the first face's name, and by the other's unless a card has
-# that name.
+# The condition that the product `p` has the name of the reference `a`. A card with two faces also
+# has the name of its front and, unless another card has that name, the name of its back.
 _SAME_NAME = """
     (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
      OR (p.variant_key = '' AND p.name_key = a.full_name)
@@ -38,8 +38,8 @@ _SAME_NAME = """
             SELECT FROM catalog_name o
              WHERE o.game = p.game AND o.name_key = a.full_name AND o.printings > 0)))
 """
-# A pattern may be given as the finish: "Pikachu", "Master Ball Pattern" is the name "Pikachu
-# (Master Ball Pattern)".
+# The condition that the reference's finish is the variant in the product's name: the name "Pikachu"
+# with the finish "Master Ball Pattern" means "Pikachu (Master Ball Pattern)".
 _SAME_PATTERN = """
     (a.finish <> '' AND p.variant_key <> '' AND
      concat_ws(' ', p.name_key, p.back_key, p.variant_key) = a.full_name || ' ' || a.finish)
@@ -47,7 +47,8 @@ _SAME_PATTERN = """
 _SHOWN = "p.id, p.product_name, p.set_name, p.set_code, p.number, p.finish"
 _LISTED = CANDIDATES + 1
 
-# The index finds names by the probe; the expression keeps the rest of the query out of the index.
+# The index finds names by `probe`. The concatenation with '' keeps PostgreSQL from using the index
+# for the whole query.
 _NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"
 
 _FIND = f"""
@@ -137,7 +138,9 @@ UNION ALL SELECT * FROM counted
 
 
 class Printing(NamedTuple):
-    """A product as a candidate. `exact` means that the name and every given part agree exactly."""
+    """A product that a reference may mean. `exact` is true if the name and all parts of the
+    reference agree with the product.
+    """
 
     id: int
     product_name: str
@@ -150,7 +153,9 @@ class Printing(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """The printings that a reference may mean, best first. `meant` is the certain one."""
+    """The printings that a reference may mean, best first. `meant` is the id of the printing that
+    it certainly means, or None.
+    """
 
     printings: list[Printing]
     total: int
@@ -163,8 +168,8 @@ async def resolve(
     asked: Sequence[CardReference],
     now: datetime,
 ) -> list[Resolved]:
-    """Look all references up in one round trip; the answers have their order. A name of two faces
-    that matches no printing as a whole is looked up by its front.
+    """Look up all references in one statement, and return the results in their order. A name of two
+    faces that matches no printing as a whole is looked up by the name of the front.
     """
     fronts = [one.front for one in asked if one.front is not None]
     found = await _resolve(session, game, [*asked, *fronts], now)
@@ -176,7 +181,9 @@ async def resolve(
 
 
 def _of_faces(whole: Resolved, front: Resolved) -> Resolved:
-    """Choose between the results of a whole name and of its front. Pure."""
+    """Return the result of the front if only the front's name matches, else the result of the whole
+    name. Pure.
+    """
     named = (any(one.same_name for one in found.printings) for found in (whole, front))
     return front if tuple(named) == (False, True) else whole
 
@@ -223,7 +230,7 @@ def _values(game: str, asked: Sequence[CardReference], now: datetime) -> dict[st
 
 
 def _judged(asked: CardReference, found: list[Printing], total: int) -> Resolved:
-    """Decide which printing is certain, if any. Pure."""
+    """Return the result with the printing that is certainly meant, if any. Pure."""
     if asked.is_free:
         found = sorted(
             found,

@@ -1,5 +1,5 @@
-"""HTTP routes of discovery: stock of consenting sellers by reference, and the cheapest split of a
-basket.
+"""HTTP routes of discovery: the stock of consenting sellers by reference, the cheapest split of a
+basket, and the seller's own view of the network.
 """
 
 from __future__ import annotations
@@ -59,10 +59,12 @@ async def find_availability(
         Body(examples=[Example(value={"name": "Charizard", "number": "4/102"})]),
     ],
 ) -> Response[Discovery]:
-    """Find which consenting sellers have a card. Send one reference (`name`, and `set`, `number`,
-    `finish` where known), or up to 25 as `cards`; `game` is pokemon unless it is given.
+    """Find the consenting sellers who have a card. Send one reference (`name`, and `set`, `number`
+    and `finish` if they are known), or up to 25 references as `cards`. The default of `game` is
+    pokemon.
 
-    A reference that is not clear gives candidates. Links in the answer are to be shown unchanged.
+    The answer to an ambiguous reference is a list of candidates. Show the links in the answer
+    unchanged.
     """
     now = clock.now()
     game, answers = await find(session, caller, data, now)
@@ -82,12 +84,12 @@ async def find_basket(
         Body(examples=[Example(value={"cards": [{"name": "Charizard", "quantity": 2}]})]),
     ],
 ) -> Response[SplitBasket]:
-    """Split wanted cards over consenting sellers so that cards and postage cost least. Send up to
-    200 `cards`: references with `quantity`, the `conditions` that will do, and `any_printing`.
+    """Split a basket among consenting sellers so that cards and postage together cost least. Send
+    up to 200 `cards`: references with `quantity`, the acceptable `conditions`, and `any_printing`.
 
-    `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` has the cost by
-    number of sellers. A parcel with `postage_estimated` counts with the postage that the
-    operator expects. Links in the answer are to be shown unchanged.
+    `max_sellers` limits the number of parcels, and `fewest_parcels` minimizes it. `steps` has the
+    cost by number of sellers. In a parcel with `postage_estimated`, the postage is the operator's
+    estimate. Show the links in the answer unchanged.
     """
     now = clock.now()
     split, missed_products = await split_basket(database, caller, data, settings, now)
@@ -97,8 +99,9 @@ async def find_basket(
 
 @get("/network", responses=problems(*READ_BY_OWNERS))
 async def network(caller: Caller, session: AsyncSession, settings: Settings) -> NetworkBody:
-    """Show the owner whether buyers see the stock, how it looks to them, and what they asked for
-    lately that no visible seller had. `PATCH /api/account` has the switches.
+    """The owner's view of the network: whether buyers see the stock, some of the offers that they
+    see, and the products that buyers requested recently and no visible seller offers. `PATCH
+    /api/account` changes the switches.
     """
     return await read_network(session, caller, settings, clock.now())
 

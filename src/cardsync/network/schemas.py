@@ -1,4 +1,4 @@
-"""The JSON structs of discovery's answer. Prices are JSON numbers with their exact digits."""
+"""The JSON structs of the answer about availability. Prices are JSON numbers with exact digits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.platform.value_types import JsonObject
 
-# Sent as a JSON number with its exact digits.
+# An amount that is a JSON number with its exact digits in answers.
 Number = Annotated[Decimal, Like(float)]
 SCOPE = "network_discovery"
 SCOPE_NOTE = (
@@ -37,7 +37,7 @@ class Candidate(msgspec.Struct):
 
 
 class SellerOffer(msgspec.Struct):
-    """`buy_url` must be shown to the buyer unchanged."""
+    """An offer of a seller. `buy_url` must be shown to the buyer unchanged."""
 
     store_name: str | None
     price: Number
@@ -46,7 +46,9 @@ class SellerOffer(msgspec.Struct):
 
 
 class Available(msgspec.Struct):
-    """`sellers` are the cheapest ones; price, quantity and time are those of all sellers."""
+    """The offers of a product. `sellers` has only the cheapest offers; price, quantity and time are
+    computed from all offers.
+    """
 
     min_price: Number
     total_quantity: int
@@ -63,15 +65,15 @@ class DiscoveryResult(msgspec.Struct, omit_defaults=True):
     query: JsonObject
     """The reference, as it was sent"""
     status: Literal["resolved", "candidates", "no_match"]
-    """Whether one printing is meant, several may be, or none fits"""
+    """resolved if one printing is meant, candidates if several may be, no_match if none fits"""
     product_id: int | None
-    """Set only when resolved"""
+    """The product that is meant; null unless the status is resolved"""
     candidates: list[Candidate]
     """The printings that may be meant, best first"""
     total: int
     """The number of printings that fit"""
     truncated: bool
-    """Candidates beyond the first ten were left out"""
+    """Whether there are more than the ten candidates"""
     owned_by_caller: bool
     availability: Available | None
     fallback: Fallback | msgspec.UnsetType = msgspec.UNSET
@@ -82,7 +84,7 @@ class Discovery(msgspec.Struct):
     scope: Literal["network_discovery"]
     scope_note: str
     results: list[DiscoveryResult]
-    """One result for each reference, in their order"""
+    """One result for each reference, in the order of the references"""
 
 
 def discovery_body(game: str, answers: list[Answer], settings: Settings) -> Discovery:

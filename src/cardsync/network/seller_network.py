@@ -1,5 +1,5 @@
-"""Answers `GET /api/network` for the seller: the network's switches, the shop as a buyer sees it,
-and the cards that nobody in the network had.
+"""Answers `GET /api/network` for the seller: the network's switches, the shop as buyers see it, and
+the products that buyers requested and nobody in the network offers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
 
-# Only a thousand offers are read, so that the page stays fast for the largest shop.
+# The statement reads at most a thousand offers, so that the page is fast for a large shop, too.
 _SHOWN = f"""
     SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, o.condition, o.price,
            o.quantity, p.marketplace_product_id
@@ -33,7 +33,8 @@ _SHOWN = f"""
       JOIN product p ON p.id = o.product_id
      ORDER BY o.price DESC, p.id, o.condition LIMIT {OWN_OFFERS_SHOWN}
 """
-# Each listing counts once; those that make an offer (`network/offers.py`) are shared.
+# The numbers of listings in stock by the first reason why buyers do not see them, or `shared`. The
+# shared listings are the same as in `network/offers.py`.
 _STOCK: Final = f"""
     SELECT count(*), count(*) FILTER (WHERE why = 'shared'), count(*) FILTER (WHERE why = 'custom'),
            count(*) FILTER (WHERE why = 'private'), count(*) FILTER (WHERE why = 'without_price'),
@@ -51,7 +52,7 @@ async def read_network(
     settings: Settings,
     now: datetime,
 ) -> NetworkBody:
-    """Return the seller's place in the network. Raises OwnerRequired."""
+    """Return the seller's view of the network. Raises OwnerRequired."""
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
     seller = {"seller": caller.seller_id}
@@ -100,7 +101,7 @@ def _own(row: Any, template: str | None, steps: Steps, settings: Settings) -> Ow
 
 
 def hidden_because(account: Account, now: datetime) -> list[str]:
-    """Return why buyers do not see the stock."""
+    """Return the reasons why buyers do not see the stock."""
     reasons = {
         "no_consent": not account.network_consent,
         "not_published": not account.network_published,

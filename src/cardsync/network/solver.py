@@ -1,7 +1,8 @@
-"""Runs `optimum.py` in its own process, and returns the last answer that it writes in its time.
+"""Runs `optimum.py` in its own process, and returns the last answer that it writes within the time
+limit.
 
-The solver neither yields nor can be stopped inside ours. It writes a simple answer first: on a busy
-machine that answer is used, with its gap.
+The library HiGHS would block the web process and can't be stopped. The solver writes a simple
+answer first, which is used if the machine is too busy to find a better one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from cardsync.network.split import Answer, Wish
 from cardsync.platform import errors
 from cardsync.web.fair_turns import FairTurns
 
-# The solver may exceed its time by about this much.
+# The solver may exceed its time limit by about this many seconds.
 _LATER = 0.3
-# If there is no answer yet, wait this much longer, because the process starts Python first.
+# If there is no answer at the end, wait this many seconds longer, because the process has to start
+# Python first.
 _STARTING = 10.0
-# Each solver uses a whole core, so at most two run.
+# Each solver uses a whole core, so at most two run at the same time.
 _solving = FairTurns(2)
 _LONGEST_LINE = 10_000_000
 

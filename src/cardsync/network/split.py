@@ -1,8 +1,8 @@
-"""Computes the cost of a split of a basket over sellers, and finds a simple one. Amounts are
+"""Computes the cost of a split of a basket among sellers, and finds simple splits. Amounts are
 integer ten-thousandths. Pure.
 
-A parcel's postage depends on its value in steps, so the cheapest card is not always the cheapest
-purchase. `optimum.py` finds the best split.
+The postage of a parcel depends on its value in steps, so buying each card where it is cheapest is
+not always the cheapest split. `optimum.py` finds the best split.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Steps = list[tuple[int, int]]
 
 
 class Offer(msgspec.Struct):
-    """`line` is the line of the basket that the offer serves. `stock` identifies the stock that
-    several lines share.
+    """An offer for the line `line` of the basket. Offers with the same `stock` are the same copies,
+    offered for several lines.
     """
 
     line: int
@@ -28,8 +28,8 @@ class Offer(msgspec.Struct):
 
 
 class Basket(msgspec.Struct):
-    """`wanted` has the copies of each line, `postage` each seller's steps. A seller without steps,
-    or a parcel below the first step, has no postage.
+    """A basket. `wanted` has the copies of each line, `postage` the postage steps of each seller. A
+    parcel below the first step has no postage.
     """
 
     wanted: list[int]
@@ -42,14 +42,14 @@ class Basket(msgspec.Struct):
 
 
 def _whole(steps: Steps) -> Steps:
-    """Return the steps in order, from value 0 on."""
+    """Return the steps in the order of their values. The first step begins at value 0."""
     ordered = sorted((start, cost) for start, cost in steps)
     return ordered if ordered and ordered[0][0] <= 0 else [(0, 0), *ordered]
 
 
 class Split(msgspec.Struct):
-    """`copies` has the number to buy of each offer. `bound` is a lower bound of the cost of every
-    split.
+    """A split. `copies` has the number of copies to buy from each offer. No split of the basket
+    costs less than `bound`.
     """
 
     copies: list[int]
@@ -59,7 +59,7 @@ class Split(msgspec.Struct):
 
 
 class Wish(msgspec.Struct):
-    """The solver's task: a basket, the time it may take, and the buyer's limits."""
+    """The solver's task: a basket, the time limit in seconds, and the buyer's limits."""
 
     basket: Basket
     seconds: float
@@ -68,8 +68,8 @@ class Wish(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """`steps` are the cheapest totals found by number of sellers, from the fewest that can serve
-    the basket. `best` is None if no split meets the wish.
+    """The solver's answer. `best` is None if no split is within the buyer's limits. `steps` are the
+    cheapest totals that were found, by number of sellers, from the fewest sellers on.
     """
 
     best: Split | None
@@ -83,7 +83,7 @@ def postage_of(steps: Steps, value: int) -> int:
 
 
 def cost_of(basket: Basket, copies: Sequence[int]) -> tuple[int, int]:
-    """Return the cost of a split with its postage, and its number of parcels."""
+    """Return the cost of a split, including postage, and its number of parcels."""
     values: dict[int, int] = defaultdict(int)
     for offer, count in zip(basket.offers, copies, strict=True):
         if count:
@@ -95,9 +95,10 @@ def cost_of(basket: Basket, copies: Sequence[int]) -> tuple[int, int]:
 
 
 def greedy(basket: Basket) -> Split | None:
-    """Buy each copy where it is cheapest, then drop parcels while that saves money.
+    """Return a split that buys each copy where it is cheapest, and then omits parcels while that
+    saves money.
 
-    None if the stock does not suffice.
+    Return None if the stock does not suffice.
     """
     best, short = filled(basket, set(basket.postage))
     if short:
@@ -110,9 +111,11 @@ def greedy(basket: Basket) -> Split | None:
 
 
 def _fewer_parcels(basket: Basket, best: Sequence[int], total: int) -> list[int] | None:
-    """Go through the parcels once and drop each whose removal saves money. None if no removal does."""
+    """Omit each parcel whose omission saves money, and return the copies of the offers. Return None
+    if no omission saves money.
+    """
     used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
-    # No parcel is added again, so offers of other sellers are ignored.
+    # No parcel is added, so offers of sellers without a parcel are ignored.
     places = [at for at, offer in enumerate(basket.offers) if offer.seller in set(used)]
     fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
     left, kept = set(used), None
@@ -129,10 +132,10 @@ def _fewer_parcels(basket: Basket, best: Sequence[int], total: int) -> list[int]
 
 
 def covering(basket: Basket) -> Split | None:
-    """Return a split with few parcels: the next seller is always the one who can supply most of the
-    remaining copies.
+    """Return a split with few parcels. Sellers are added one by one, each time the seller who has
+    the most of the missing copies.
 
-    None if all sellers together cannot supply everything.
+    Return None if all sellers together do not have enough copies.
     """
     held: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for offer in basket.offers:
@@ -157,7 +160,9 @@ def covering(basket: Basket) -> Split | None:
 
 
 def floor_of(basket: Basket) -> int:
-    """Return the cost of the cheapest copies if each line were alone and postage were zero."""
+    """Return a lower bound of the cost: the cost of the cheapest copies of each line, without
+    postage, if lines did not share stock.
+    """
     left = list(basket.wanted)
     total = 0
     for offer in sorted(basket.offers, key=lambda offer: offer.price):
@@ -169,9 +174,9 @@ def floor_of(basket: Basket) -> int:
 
 def filled(basket: Basket, sellers: set[int]) -> tuple[list[int], dict[int, int]]:
     """Buy each copy where it is cheapest among these sellers. Return the copies of each offer, and
-    the missing copies of each line that the stock cannot serve.
+    the number of missing copies by line.
 
-    Lines that share stock exchange copies, so a line is short only if it must be.
+    Lines that share stock exchange copies, so that as few copies as possible are missing.
     """
     filling = _Filling(basket, sellers)
     for at in sorted(filling.usable, key=lambda at: (basket.offers[at].price, at)):
@@ -190,7 +195,9 @@ def filled(basket: Basket, sellers: set[int]) -> tuple[list[int], dict[int, int]
 
 
 class _Filling:
-    """The state of a distribution: each line's missing copies, and the rest of each stock."""
+    """The state of `filled`: the missing copies of each line, and the remaining copies of each
+    stock.
+    """
 
     def __init__(self, basket: Basket, sellers: set[int]) -> None:
         self.offers = basket.offers
@@ -207,8 +214,8 @@ class _Filling:
             self.of_stock[offer.stock].append(at)
 
     def give_way(self, line: int) -> bool:
-        """Let another line take copies from elsewhere, so that this one gets some; return whether
-        that was possible. This is an augmenting step of a maximal flow.
+        """Give `line` copies of another line, which gets copies from another stock instead. Return
+        whether that was possible. This is an augmenting path of a maximum flow.
         """
         reached: dict[int, list[tuple[int, int]]] = {line: []}
         waiting = [line]

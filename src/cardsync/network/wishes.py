@@ -1,5 +1,5 @@
-"""Converts a buyer's basket into references with the acceptable copies, conditions and printings.
-Pure.
+"""Parses a buyer's basket: references with the number of copies and the acceptable conditions and
+printings. Pure.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BasketAsked(Parcels, kw_only=True):
 
 
 class WishLine(NamedTuple):
-    """One line; without `conditions` every condition is acceptable."""
+    """One line of a basket. If `conditions` is empty, every condition is acceptable."""
 
     asked: CardReference
     quantity: int
