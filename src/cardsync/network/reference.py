@@ -21,7 +21,7 @@ GAME: Final = "pokemon"
 FIELDS: Final = ("name", "set", "number", "finish")
 Part = Annotated[str, msgspec.Meta(max_length=300)]
 _Cards = Annotated[list[JsonObject], msgspec.Meta(min_length=1)]
-# Least length of a word that may be the beginning of another.
+# The minimum length of the words that the index of names is searched for.
 _LONG_WORD = 4
 # A name with a number after it, as in "Snivy - 001/086". The number is the reference's number if
 # the reference has no other.

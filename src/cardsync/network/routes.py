@@ -43,7 +43,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def _exact(answer: Discovery | SplitBasket) -> AnyResponse:
-    """Send amounts as JSON numbers with every digit."""
+    """Return the response, whose amounts are JSON numbers with their exact digits."""
     return Response(_ENCODER.encode(answer), media_type="application/json")
 
 

@@ -63,7 +63,9 @@ class Wishes(NamedTuple):
 
 
 def read_wishes(body: object) -> Wishes:
-    """Return the basket of a request. Raises InvalidPayload, NameTooShort, TooManyReferences."""
+    """Return the basket of a request's body. Raises InvalidPayload, NameTooShort,
+    TooManyReferences.
+    """
     if read(body, JsonObject).get("cards") is None:
         raise errors.InvalidPayload("cards is missing: a basket is a list of references")
     game, cards = references(body, Wish, BASKET_REFERENCES)
