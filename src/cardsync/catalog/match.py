@@ -211,7 +211,7 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_letter(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines whose variant is a letter, with the letter added to the number: the number
+    """Return the rows whose variant is a letter, with the letter added to the number: the number
     of "Ineffable Blessing (A)" is 113a, not 113.
     """
     letter = pl.col("variant_key")

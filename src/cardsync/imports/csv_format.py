@@ -215,7 +215,7 @@ class _Patterns:
 def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
     line = pl.col("line")
     certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(pattern)
-    # The streaming engine uses every core for one column; the other engine uses a single one.
+    # The streaming engine uses all cores for one column; the default engine uses one core.
     return lines.lazy().select(certain).collect(engine="streaming").to_series()
 
 

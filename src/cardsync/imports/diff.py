@@ -12,8 +12,8 @@ from cardsync.agents.seller_state.exported import asks, importable
 from cardsync.imports.limits import SHORT_INVENTORY_MIN_ROWS
 from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
 
-# The columns of a stored card that `stored_cards` reads. Amounts except the price, and the
-# quantity, are only in `values_hash`.
+# The columns of a stored card that `stored_cards` reads. The quantity, and amounts other than the
+# price, are only in `values_hash`.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
     "marketplace_id": pl.Int64,
