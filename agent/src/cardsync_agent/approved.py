@@ -75,8 +75,8 @@ class ApprovedUpload:
     _backoff: Backoff = field(default_factory=Backoff)
 
     def honour(self, approved: bool) -> None:
-        """Deliver an approved upload, or continue an unfinished one; without an approval, end the
-        unfinished one.
+        """Deliver an approved upload, or continue an unfinished delivery; without an approval, end
+        the unfinished delivery.
         """
         if not approved:
             self._backoff.end()

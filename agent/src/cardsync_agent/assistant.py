@@ -28,7 +28,7 @@ Message = dict[str, Any]
 
 
 class Proxy:
-    """The proxy of one assistant. It passes on several lines at the same time."""
+    """The proxy of one assistant, which passes on several lines at the same time."""
 
     def __init__(self, server: str, key: str, output: TextIO, trouble: TextIO) -> None:
         self._output, self._trouble = output, trouble

@@ -127,7 +127,7 @@ def _failures_beside(file: Path) -> CardFailures | None:
 
 
 def _cards(arguments: argparse.Namespace, say: Reporter) -> int:
-    """Show the cards that the marketplace refused, or resume paused ones."""
+    """Show the cards that the marketplace refused, or resume paused cards."""
     home = (folder := one_folder(arguments)) / HOME
     if not home.is_dir():
         raise UsageProblem(f"{arguments.folder or folder} is no folder of a sync app")

@@ -180,7 +180,7 @@ class Gone:
 
 
 class Client:
-    """A client has one connection pool. It sends the key with each API call, never with the
+    """A client has one connection pool. The client sends the key with each API call, never with the
     presigned PUT.
     """
 
@@ -605,7 +605,7 @@ def _upload_id(body: dict[str, Any]) -> int:
 
 
 def _count_rows(content: bytes) -> int | None:
-    """Return the number of data rows of a price file, or None if it is not one."""
+    """Return the number of data rows of a price file, or None if the bytes are not a price file."""
     reader = csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"), newline=""))
     header = next(reader, None)
     if not header or header[0].strip().casefold() != "tcgplayer id":

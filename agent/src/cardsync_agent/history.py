@@ -57,8 +57,8 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
 def fetch_sales_report(job: Job) -> None:
     """Send the sales reports of at most two months per cycle, oldest first: months that the server
-    lacks and the files cover. The server finds missing months by the orders, including those that
-    this cycle has sent.
+    lacks and the files cover. The server finds missing months by the orders, including the orders
+    that this cycle has sent.
     """
     summary = Summary()
     missing = cache(lambda: job.call("asking which months are missing", job.client.sales_gaps))

@@ -134,7 +134,7 @@ def _entry(kind: str, number: str, prices: PriceFile) -> int:
 
 
 def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any] | None:
-    """Parse a line. None for a new listing, which has no ID yet."""
+    """Parse a line. A new listing has no ID yet, so the result is None."""
     id, price = row[_ID] or "", row[_PRICE]
     if not id and (row.get("Add to Quantity") or "0") != "0":
         return None

@@ -185,7 +185,7 @@ def _newest_usable(
 def _settled(
     inbox: Path, settle: float, sleep: Callable[[float], None]
 ) -> tuple[list[_Look], list[Path]]:
-    """Return the complete files, newest first, and the incomplete ones.
+    """Return the complete files, newest first, and the incomplete files.
 
     Wait briefly until the newest file is complete, because it is the file to use.
     """

@@ -23,8 +23,8 @@ class KeptRepair(msgspec.Struct, kw_only=True):
     """`lost` describes the element as the pack has it, `found` is the selector that replaces it.
 
     A proposed repair waits for a person. A person has approved a confirmed repair and rejected a
-    wrong one. With a used repair the post-condition of a reading step was satisfied, with a failed
-    repair it was not.
+    wrong repair. With a used repair the post-condition of a reading step was satisfied, with a
+    failed repair it was not.
     """
 
     number: int
@@ -89,7 +89,7 @@ class KeptRepairs:
             return repair
 
     def decide(self, number: int, state: Literal["confirmed", "wrong"]) -> KeptRepair | None:
-        """Store a person's answer. None if there is no such repair."""
+        """Store a person's answer. Return None if there is no such repair."""
         with self._changing() as kept:
             for one in kept:
                 if one.number == number:

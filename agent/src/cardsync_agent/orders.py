@@ -59,7 +59,7 @@ ORDER_LIST = Kind(
     optional=1,
 )
 # A pull sheet has only the orders that were open when it was printed, so it does not replace
-# earlier ones.
+# earlier pull sheets.
 PULL_SHEET = Kind(
     "pull sheet",
     "items",

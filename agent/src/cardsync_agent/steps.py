@@ -36,7 +36,7 @@ def refresh_account(job: Job) -> None:
     job.note = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in seen.items())
 
 
-# A new step is one line here.
+# A new step needs only one more line here.
 STEPS = {
     "export_inventory": Step(export_inventory),
     "upload_inventory": Step(upload_inventory, "export_inventory"),

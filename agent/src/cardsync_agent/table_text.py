@@ -550,7 +550,7 @@ _DAY: Final = re.compile(
 
 def typed_day(text: str) -> date | None:
     """Parse 2026-07-03, 7/3/2026, 7/3/26, 03.07.2026, Friday, 03 July 2026, 3-Jul-26 or Jul 3,
-    2026, each with or without a time. None for any other text.
+    2026, each with or without a time. Return None for any other text.
     """
     found = _DAY.fullmatch(plain_cell(text))
     if found is None:

@@ -15,7 +15,7 @@ from cardsync_agent.state import Claim, Cycle, StepRecord
 from cardsync_agent.steps import HISTORY, STEPS
 
 _PRICES_DOWN = ("download_price_updates", "import_prices")
-# A new kind of task is one line here.
+# A new kind of task needs only one more line here.
 STEPS_OF_TASK = {
     "refresh_orders": HISTORY,
     "backfill_orders": HISTORY,

@@ -150,8 +150,8 @@ class Updates:
                     f" and is fetched again: {reason}"
                 )
                 self._tell("problem", text, problem=True)
-                # This is written first: after a kill in between, the missing file must not seem
-                # taken by the installer.
+                # The journal is written first: after a kill in between, the installer must not seem
+                # to have taken the missing file.
                 self._remember_placed(None)
                 _remove(target)
             return None
@@ -252,8 +252,8 @@ class Updates:
             self._say("problem", f"the update command cannot be started: {trouble}", problem=True)
 
     def _started(self, arguments: list[str]) -> subprocess.Popen[bytes]:
-        # The command has its own output, because programs read the agent's output. It does not get
-        # the key, which it does not need.
+        # The command has its own output, because programs read the agent's output. The command does
+        # not get the key, because it does not need the key.
         environ = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
         with (self._store.home / COMMAND_LOG).open("ab") as log:
             return subprocess.Popen(

@@ -1,8 +1,8 @@
 """Copies the files of the embedded database: all of them once a week, and otherwise the changes
-since the previous backup. It is for databases that are too large for a daily dump.
+since the previous backup. This kind of backup is for databases that are too large for a daily dump.
 
-A restore combines the copies, runs them on a second server, and dumps the database there; the rest
-is as for a dump.
+A restore combines the copies, runs them on a second server, and dumps the database there; then the
+restore continues as from any dump.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def chain(backup: Backup) -> list[Backup]:
 
 
 def needed(kept: set[str], parents: Mapping[str, str | None]) -> set[str]:
-    """Return the names of the backups on which the `kept` ones build."""
+    """Return the names of the backups on which the backups in `kept` build."""
     needed: set[str] = set()
     for name in kept:
         while (parent := parents.get(name)) is not None:

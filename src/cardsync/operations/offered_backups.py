@@ -1,5 +1,5 @@
-"""Lists the backups from which a new installation can be restored: those of its folder and of its
-bucket, newest first.
+"""Lists the backups from which a new installation can be restored: the backups in its folder and in
+its bucket, newest first.
 """
 
 from __future__ import annotations

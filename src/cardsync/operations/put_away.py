@@ -180,7 +180,7 @@ async def _move(session: AsyncSession, store: Store, kind: Kind, file: OldRows) 
 async def _written(
     session: AsyncSession, store: Store, kind: Kind, key: str, of_month: JsonObject
 ) -> _Slab | None:
-    """Write the oldest slab of a month into its file. None if the month has no rows."""
+    """Write the oldest slab of a month into its file. Return None if the month has no rows."""
     bounds = await session.execute(text(_sql(_LAST, kind)), {**of_month, "most": SLAB_ROWS})
     first, last = bounds.one()
     if last is None:

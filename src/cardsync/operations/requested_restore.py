@@ -41,7 +41,7 @@ class RestoreRequest(msgspec.Struct, frozen=True):
 
 
 def read(folder: Path) -> RestoreRequest | None:
-    """Return the request in a data folder. None if no `serve` process restores backups."""
+    """Return the request in a data folder. Return None if no `serve` process restores backups."""
     try:
         return msgspec.json.decode((folder / _FILE).read_bytes(), type=RestoreRequest)
     except (OSError, msgspec.MsgspecError):
@@ -61,7 +61,7 @@ def ask(folder: Path, name: str) -> None:
     """Request the restore of a backup. Raises NotFound if `serve` does not restore backups or the
     name is not a backup's, and RestoreUnderWay.
     """
-    # If two members request one at the same time, one is refused.
+    # If two members request a restore at the same time, one request is refused.
     with (folder / _LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before = read(folder)

@@ -90,7 +90,9 @@ class Undone:
 
 
 def undone_by(target: Target, backup: Backup) -> Undone | None:
-    """Return the changes that a restore would undo. None for an installation without a shop."""
+    """Return the changes that a restore would undo. Return None for an installation without
+    a shop.
+    """
     with _reading(target.owner_url) as connection:
         counts = {}
         for table, moment, name in _SINCE:
@@ -162,7 +164,7 @@ def _await_rest(target: Target) -> None:
 @contextmanager
 def alone(target: Target) -> Iterator[None]:
     """Hold the lock of restores, so that databases of another restore are not taken for leftovers
-    of a killed one. Raises UnderWay.
+    of a killed restore. Raises UnderWay.
     """
     with _maintenance(target) as connection:
         if not locked_by_connection(connection, Lock.RESTORE):
@@ -264,7 +266,7 @@ def restore_objects(target: Target, backup: Backup) -> int:
 
 def restore_secret(backup: Backup, secret: Path) -> bool:
     """Replace the secret that a fresh installation has just made by the backup's secret; return
-    whether the backup has one.
+    whether the backup has a secret.
     """
     if backup.manifest.secret is None:
         return False
@@ -306,7 +308,9 @@ def _named(connection: psycopg.Connection, begins: str) -> list[str]:
 
 @contextmanager
 def _maintenance(target: Target) -> Iterator[psycopg.Connection]:
-    """Connect to another database of the server, for statements that cannot run inside this one."""
+    """Connect to another database of the server, for statements that cannot run inside this
+    database.
+    """
     with _connected(_at(target.owner_url, _MAINTENANCE), None) as connection:
         connection.autocommit = True
         yield connection

@@ -1,4 +1,4 @@
-"""Replaces the installation's secret by a new one. Both secrets are accepted meanwhile, so the
+"""Replaces the installation's secret by a new secret. Both secrets are accepted meanwhile, so the
 service keeps running; the next call continues a killed rotation.
 
 The order matters: the database has the new seal before any process uses the new secret, and drops
@@ -26,7 +26,7 @@ from cardsync.shop.notices.webhook_signature import Unsealed, sealed, unsealed
 
 
 class SealedAnew(NamedTuple):
-    """`lost` were sealed with a secret that is lost: their owners must create new ones."""
+    """`lost` values were sealed with a secret that is lost: their owners must create new values."""
 
     secrets: int
     lost: int
@@ -37,7 +37,7 @@ SealAnew = Callable[[Database, Settings], Awaitable[SealedAnew]]
 
 def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
     """Replace the secret. `settings` name an existing database. `seal_anew` seals secrets of the
-    current or a previous seal with the current one. Raises CommandError.
+    current or a previous seal with the current seal. Raises CommandError.
     """
     owner = settings.migration_database_url or settings.database_url
     assert owner is not None

@@ -65,7 +65,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def read_moment(value: str | None) -> datetime | None:
-    """Parse an ISO 8601 text; without a zone it is UTC. None for any other text."""
+    """Parse an ISO 8601 text; without a zone it is UTC. Return None for any other text."""
     try:
         moment = datetime.fromisoformat(value.strip()) if value else None
         if moment is None or moment.tzinfo is None:

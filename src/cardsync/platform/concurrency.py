@@ -172,8 +172,8 @@ _END: Final = object()
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items; a thread makes the next item while the caller uses the current one. An error
-    is raised at the item that caused it. The thread ends with the iteration.
+    """Yield the items; a thread makes the next item while the caller uses the current item. An
+    error is raised at the item that caused it. The thread ends with the iteration.
     """
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, _END)

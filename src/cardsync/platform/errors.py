@@ -107,7 +107,7 @@ class OperatorRequired(Problem):
 
 
 class InsufficientScope(Problem):
-    """The token lacks the scope that this takes."""
+    """The token lacks the scope that this request needs."""
 
     status, code = 403, "insufficient_scope"
 
@@ -132,14 +132,14 @@ class BuyersHidden(Problem):
 
 
 class SessionRequired(Problem):
-    """This takes a member who is signed in; an API key or a token can't do it."""
+    """Only a member who is signed in can do this; an API key or a token can't."""
 
     status = 403
     code = "session_required"
 
 
 class KeyRequired(Problem):
-    """This is the agent's work; it takes an API key, a browser's session or a token can't do it."""
+    """Only the sync app can do this, with an API key; a browser's session or a token can't."""
 
     status = 403
     code = "key_required"
@@ -190,21 +190,21 @@ class UrlExpired(Problem):
 
 
 class NotFound(Problem):
-    """There is no such thing here."""
+    """The requested object does not exist."""
 
     status = 404
     code = "not_found"
 
 
 class Misdirected(Problem):
-    """This service is not reached by that name."""
+    """This service does not answer under that host name."""
 
     status = 421
     code = "misdirected_request"
 
 
 class MethodNotAllowed(Problem):
-    """This address does not take that method."""
+    """This address does not accept that method."""
 
     status = 405
     code = "method_not_allowed"
@@ -239,7 +239,7 @@ class RevisionConflict(Problem):
 
 
 class NotTheNewest(Problem):
-    """A newer upload has come since; mend its rows instead."""
+    """A newer upload has arrived since; correct its rows instead."""
 
     status = 409
     code = "not_the_newest"
@@ -267,8 +267,8 @@ class CardMissing(Problem):
 
 
 class PullLinkEnded(Problem):
-    """This link opens no pull: it was revoked, or its pull has ended; ask at the desk for a new
-    one.
+    """This link opens no pull: the link was revoked, or its pull has ended; ask at the desk for a
+    new link.
     """
 
     status, code = 410, "pull_link_ended"
@@ -378,7 +378,7 @@ class InvalidRule(Problem):
 
 
 class InvalidQuery(Problem):
-    """The search query does not read; the message names the offset."""
+    """The search query cannot be parsed; the message names the offset."""
 
     status = 422
     code = "invalid_query"
@@ -424,7 +424,7 @@ class NeedsReview(WithFigures):
 
 
 class RefusedByGrant(Problem):
-    """The owner does not let this assistant do that."""
+    """The owner does not allow this assistant to do that."""
 
     status, code = 403, "refused_by_grant"
 
@@ -441,8 +441,8 @@ class ConfirmationNeededBody(msgspec.Struct):
 
 
 class ConfirmationNeeded(WithFigures):
-    """The change takes a card down by more than half or the shop by more than a fifth, or it is a
-    large promotion; send it again with `confirm: true`.
+    """The change lowers a card's price by more than half or the shop's prices by more than a fifth,
+    or it is a large promotion; send the change again with `confirm: true`.
     """
 
     status, code = 422, "confirmation_needed"
@@ -465,7 +465,7 @@ class InvalidCsv(Problem):
 
 
 class InvalidGzip(Problem):
-    """The body says gzip but is not a whole gzip file."""
+    """The body is declared as gzip but is not a complete gzip file."""
 
     status = 422
     code = "invalid_gzip"
@@ -479,21 +479,21 @@ class InvalidName(Problem):
 
 
 class NameTaken(Problem):
-    """There is one of that name already."""
+    """That name is already in use."""
 
     status = 422
     code = "name_taken"
 
 
 class ListLimitReached(Problem):
-    """There are as many lists as there may be."""
+    """The shop already has as many lists as a shop may have."""
 
     status = 422
     code = "list_limit_reached"
 
 
 class ListFull(Problem):
-    """The list is full, and something new would have been added."""
+    """The list is full, and the request would add to it."""
 
     status = 422
     code = "list_full"

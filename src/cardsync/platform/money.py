@@ -104,8 +104,8 @@ def percent(bp: int) -> str:
 
 
 def dollars(units: int) -> str:
-    """Format an amount for people and the API: at least two decimals, further ones only if they are
-    not zero.
+    """Format an amount for people and the API: at least two decimals, further decimals only if they
+    are not zero.
     """
     whole = f"{Decimal(units).scaleb(-4):f}"
     head, _, tail = whole.partition(".")

@@ -166,7 +166,7 @@ def _not_utf8(body: bytes) -> int:
 
 
 def given_fields(read: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields that a body has: those of the struct that are not UNSET."""
+    """Return the fields that a body has: the fields of the struct that are not UNSET."""
     named = {name: getattr(read, name) for name in read.__struct_fields__}
     return {name: value for name, value in named.items() if value is not msgspec.UNSET}
 
@@ -298,7 +298,7 @@ def _words(kind: inspect.Type | None) -> list[str]:
 
 def _needed(kind: inspect.Type | None) -> str:
     """Describe the type that a value must have; empty if unknown. The messages omit that a field
-    may be null: a missing field means the same.
+    may be null, because the client can omit the field instead.
     """
     match kind:
         case inspect.Metadata(extra={"is": allowed}):

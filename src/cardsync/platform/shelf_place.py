@@ -2,8 +2,8 @@
 Pure.
 
 A box has a number, or a label such as A1 or Binder 3. Labels that differ only in case, blanks or
-leading zeros mean the same box. All tables store a numbered box by its number. A labeled box has an
-internal number, larger than the numbers that people write, in the table `shelf_box`.
+leading zeros mean the same box. All tables identify a numbered box by its number. A labeled box has
+an internal number, larger than the numbers that people write, in the table `shelf_box`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ GivenBox: TypeAlias = (
 )
 Slot: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 
-# The box of a row `l` of card_location: its label if it has one, and its rank. A statement that
-# uses these expressions binds `:seller`.
+# The box of a row `l` of card_location: the box's label, null if it has none, and its rank. A
+# statement that uses these expressions binds `:seller`.
 NAMED: Final = "LEFT JOIN shelf_box b ON b.seller_id = :seller AND b.box = l.box"
 BOX: Final = "coalesce(to_jsonb(b.label), to_jsonb(l.box))"
 WAY: Final = """coalesce(b.way, lpad(CAST(l.box AS text), 12, '0')) COLLATE "C" """
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
     @property
     def way(self) -> tuple[str, int]:
-        """The place's rank in walking order; two spellings of one place have the same."""
+        """The place's rank in walking order; two spellings of one place have the same rank."""
         return way_of(self.box), self.slot
 
 

@@ -1,9 +1,9 @@
 """Stores and reads objects by key, in a local folder or a cloud bucket; `open_store(settings)`
 returns the store.
 
-Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT. Acceptance copies them to a
-private key that no URL reaches. The local store calls fsync before it answers, because an accepted
-upload must survive a power cut; a cloud store guarantees that itself.
+Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT. An accepted upload is copied
+to a private key that no URL reaches. The local store calls fsync before it answers, because an
+accepted upload must survive a power cut; a cloud store guarantees that itself.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Store(ABC):
 
     @abstractmethod
     def presign_read(self, key: str, method: Literal["GET", "HEAD"]) -> str | None:
-        """Return a URL by which anybody may read the object for some minutes. None if the service
-        itself must send the bytes.
+        """Return a URL by which anybody may read the object for some minutes. Return None if the
+        service itself must send the bytes.
         """
 
     @abstractmethod

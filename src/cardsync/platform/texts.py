@@ -28,7 +28,9 @@ def apart(texts: bytes) -> pl.Series:
 
 
 def table(of: dict[int, int]) -> bytes:
-    """Return the table for `bytes.translate` that replaces these bytes and keeps the others."""
+    """Return the table for `bytes.translate` that replaces these bytes and keeps all other
+    bytes.
+    """
     return bytes(of.get(byte, byte) for byte in range(256))
 
 

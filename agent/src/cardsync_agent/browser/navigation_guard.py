@@ -37,7 +37,7 @@ class NavigationGuard:
         self._browser.send("Fetch.enable", {"patterns": patterns})
 
     def close(self) -> None:
-        """End the interception; the browser does so itself when its agent has ended."""
+        """End the interception; without this call, it ends when the agent has detached."""
         from playwright.sync_api import Error
 
         for session in (self._browser, self._page):

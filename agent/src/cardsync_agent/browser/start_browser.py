@@ -150,7 +150,7 @@ class SellersBrowser:
         raise NoBrowser(f"{self._found.name} does not answer within {_STARTS_WITHIN:.0f} s")
 
     def _tab(self, browser: Browser) -> Page:
-        """Find the agent's tab by its ID, or open one."""
+        """Find the agent's tab by its ID, or open a new tab."""
         file = self._profile / _TAB_FILE
         with browser_errors():
             context = browser.contexts[0]
@@ -188,7 +188,7 @@ def _id_of(page: Page) -> str:
 
 
 def _launch(command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a program that outlives this one."""
+    """Start a program that outlives this program."""
     nowhere = subprocess.DEVNULL
     if sys.platform == "win32":
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP

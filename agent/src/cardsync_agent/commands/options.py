@@ -120,8 +120,8 @@ def settings_of_options(arguments: argparse.Namespace) -> Settings:
 
 
 def server_and_key(arguments: argparse.Namespace, file: Path | None = None) -> tuple[str, str]:
-    """Return server and key of the options, else of a shop of the settings file: the named one, the
-    one whose folder contains `file`, or the only one. Raises UsageProblem.
+    """Return server and key of the options, else of a shop of the settings file: the named shop,
+    the shop whose folder contains `file`, or the only shop. Raises UsageProblem.
     """
     if arguments.server is not None:
         return checked_server(arguments.server), key_of_options(arguments)
@@ -130,7 +130,7 @@ def server_and_key(arguments: argparse.Namespace, file: Path | None = None) -> t
 
 
 def one_folder(arguments: argparse.Namespace) -> Path:
-    """Return --folder, else the folder of the named shop, or of the only one."""
+    """Return --folder, else the folder of the named shop, or of the only shop."""
     return folder_of(arguments.folder) if arguments.folder else _one_shop(arguments).folder
 
 
@@ -146,8 +146,8 @@ def _one_shop(arguments: argparse.Namespace, file: Path | None = None) -> Shop:
 
 
 def shops_of_options(arguments: argparse.Namespace) -> list[Shop]:
-    """Return the shops of the command: those of the settings file, one of them, or the one of
-    --folder, whose server is unknown.
+    """Return the shops of the command: all shops of the settings file, the named shop, or the shop
+    of --folder, whose server is unknown.
     """
     if arguments.folder:
         folder = folder_of(arguments.folder)

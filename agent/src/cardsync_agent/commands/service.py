@@ -41,7 +41,7 @@ def plan_here(config: Path) -> Plan:
 
 
 def install(config: Path) -> Plan:
-    """Install and start the service, or update an installed one. Raises UsageProblem and
+    """Install and start the service, or update an installed service. Raises UsageProblem and
     ServiceProblem.
     """
     for shop in read_settings(config).shops:

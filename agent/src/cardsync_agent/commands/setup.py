@@ -95,7 +95,9 @@ def _ask(arguments: argparse.Namespace, ask: Questions, config: Path) -> Draft:
 
 
 def _ask_name(arguments: argparse.Namespace, ask: Questions, present: Settings | None) -> str:
-    """Return the shop's name; a first shop gets the default, because most people have only one."""
+    """Return the shop's name; a first shop gets the default, because most people have only one
+    shop.
+    """
     first = present.shops[0].name if present else FIRST_NAME
     if arguments.shop or present is None:
         return checked_name(arguments.shop or first)

@@ -100,8 +100,8 @@ class Marketplace(Protocol):
         note_staged: Callable[[], None],
     ) -> Path:
         """Deliver the chosen rows of a price file exactly once. `go_on` is called before each
-        batch, and `note_staged` journals that the import can no longer be undone. Both may end the
-        import by an exception; then no further part of it is published.
+        batch, and `note_staged` journals that the import can no longer be undone. Both functions
+        may end the import by an exception; then no further part of the file is published.
 
         Return the place of the delivered file. Raises NotTaken.
         """

@@ -75,8 +75,8 @@ class BrowserImport:
         return frozenset(row.id for row in rows if row.id is not None)
 
     def _begun(self, name: str, content: bytes, *, staged: bool) -> Import:
-        """Return the file's import to continue, or begin one. Raises StepFailed if the import must
-        not continue, or if its earlier progress is unknown.
+        """Return the file's import to continue, or a new import. Raises StepFailed if the import
+        must not continue, or if its earlier progress is unknown.
         """
         begun, pack = self._journal.of(name), self._workflows.pack()
         if begun is None:

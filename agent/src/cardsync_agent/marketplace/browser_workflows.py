@@ -1,5 +1,5 @@
-"""Performs the workflows of the shop's pack in the seller's own browser: repeats those that only
-read, and reports when the person is needed.
+"""Performs the workflows of the shop's pack in the seller's own browser: repeats workflows that
+only read, and reports when the person is needed.
 """
 
 from __future__ import annotations

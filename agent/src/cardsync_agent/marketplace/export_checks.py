@@ -1,5 +1,5 @@
-"""Checks a downloaded pricing export before it is used, and renames its columns to those that the
-service reads. Pure.
+"""Checks a downloaded pricing export before it is used, and renames its columns to the names that
+the service reads. Pure.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def marketplaces() -> list[str]:
 
 
 def pinned_keys(configured: Sequence[str]) -> list[Ed25519PublicKey]:
-    """Return the readable pinned keys; `run` reports an unreadable one."""
+    """Return the readable pinned keys; `run` reports an unreadable key."""
     keys = []
     for text in os.environ.get(PINNED, "").replace(",", " ").split() or configured:
         with suppress(ValueError):

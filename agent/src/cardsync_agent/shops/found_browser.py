@@ -13,7 +13,9 @@ SECONDS = 20
 
 
 def find_browser(environ: Mapping[str, str]) -> Found | None:
-    """Return the browser; None if there is none, or if the environment names a missing one."""
+    """Return the browser; None if there is no browser, or if the environment names a missing
+    program.
+    """
     try:
         return find(environ)
     except NoBrowser:

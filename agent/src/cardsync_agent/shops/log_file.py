@@ -1,5 +1,5 @@
-"""The agent's own log in the shop's home: the lines for people and those for programs, without
-secrets, kept small by rotation.
+"""The agent's own log in the shop's home: the lines for people and the lines for programs, without
+secrets. Rotation keeps the log small.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def pause(home: Path, length: timedelta | None) -> Rest:
 
 
 def resume(home: Path) -> bool:
-    """End the pause; return whether there was one."""
+    """End the pause; return whether there was a pause."""
     was = read_pause(home) is not None
     (home / PAUSE_FILE).unlink(missing_ok=True)
     return was

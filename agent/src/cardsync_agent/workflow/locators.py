@@ -106,7 +106,7 @@ def all_seen(page: Page, element: Element) -> list[On]:
 
 
 def alone(on: On, *, hidden_too: bool = False) -> On | None:
-    """Return the one visible element of those that a locator finds."""
+    """Return the visible element that a locator finds, if it finds exactly one."""
     seen = _visible(on)
     if seen.count() == 1:
         return seen
@@ -144,7 +144,7 @@ def said(locator: Locator) -> str:
 
 def description(element: Element) -> str:
     """Return one selector that contains everything known about an element, for the server's
-    ranking. It need not select anything.
+    ranking. The selector need not select anything.
     """
     looks = _completed(element.looks, element.locators)
     parts = [looks.tag]

@@ -1,6 +1,6 @@
 """The format of a workflow pack, which describes one marketplace in one language. Pure.
 
-A pack names pages, elements and steps; it contains no program. Its steps use only the verbs of this
+A pack names pages, elements and steps; it contains no program. The steps use only the verbs of this
 module, and only on the origins that the pack lists.
 """
 

@@ -79,8 +79,8 @@ def propose(page: Page, handle: ElementHandle, *, shows_data: bool = False) -> E
 
 
 def propose_alike(page: Page, handle: ElementHandle) -> tuple[Element, int]:
-    """Return an element for all that are like this one, such as the cells of a column, and how many
-    there are now.
+    """Return an element of the pack that finds all elements like this element, such as the cells of
+    a column, and their present number.
     """
     seen: dict[str, Any] = handle.evaluate(_LOOKS)
     classes = [one for one in seen["classes"] if _NAME.fullmatch(one) and not _MADE.search(one)]

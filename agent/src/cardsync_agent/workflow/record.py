@@ -193,7 +193,7 @@ class Recorder:
         return page
 
     def _handle(self, page: Page, event: _Event) -> ElementHandle | None:
-        """Return the element of an event. None if the page has navigated by itself."""
+        """Return the element of an event. Return None if the page has navigated by itself."""
         return page.evaluate_handle(
             "(at) => window.__cardsync && window.__cardsync.elements[at]", event.at
         ).as_element()

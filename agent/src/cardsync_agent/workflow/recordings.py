@@ -135,7 +135,7 @@ def _merged(
 
 def _placed(step: pack.Step, workflow: str, before: pack.Pack) -> pack.Step:
     """Make a workflow that continues a staged import open the current import instead of the
-    recorded one.
+    recorded import.
     """
     staged = before.workflows.get("stage_prices")
     if not isinstance(step, pack.Goto) or workflow == "stage_prices" or staged is None:

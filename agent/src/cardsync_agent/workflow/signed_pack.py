@@ -42,7 +42,7 @@ class Wanted:
 
 
 def trusted(content: bytes, keys: Sequence[Ed25519PublicKey], wanted: Wanted) -> Pack:
-    """Return the pack of a signed file, if a pinned key signed it and it is the wanted one."""
+    """Return the pack of a signed file, if a pinned key signed it and it is the wanted pack."""
     if not keys:
         raise Untrusted("no key is pinned here that could have signed it")
     document, signature = _parts(content)

@@ -36,8 +36,8 @@ def try_pack(
     *,
     headless: bool = True,
 ) -> list[str]:
-    """Perform every workflow whose elements are recorded; return the sentences of those that
-    failed. Raises BadPages and NoBrowser.
+    """Perform every workflow whose elements are recorded; return a sentence for each failed
+    workflow. Raises BadPages and NoBrowser.
     """
     index = read_index(folder)
     home = Path(tempfile.mkdtemp(prefix="cardsync-agent-"))

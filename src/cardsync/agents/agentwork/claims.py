@@ -173,7 +173,7 @@ async def _hand_out(
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
     # Write the agent's capabilities even if they equal `caller.state.agent_kinds`: another claim
-    # may have stored different ones since that state was read.
+    # may have stored different capabilities since that state was read.
     note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {

@@ -1,6 +1,6 @@
 """Answers a download request with status, byte range and headers.
 
-A request may have one range (RFC 9110, section 14); for several ranges, or an unreadable one, the
+A request may have one range (RFC 9110, section 14); for several ranges, or an unreadable range, the
 whole file is sent.
 """
 

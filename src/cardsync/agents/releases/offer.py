@@ -127,7 +127,9 @@ def same_platform(platform: str) -> str:
 
 
 def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
-    """Return the newest release that fits this installation and is newer than the installed one."""
+    """Return the newest release that fits this installation and is newer than the installed
+    version.
+    """
     text = (asks.version or "").strip() or NONE_INSTALLED
     installed = read_version(text)
     must_update = text in shelf.kills or (installed is not None and shelf.has_killed(installed))
@@ -148,7 +150,7 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
 
 
 def _newer(shelf: Shelf, installed: Version | None) -> Iterator[Published]:
-    """Yield newer releases, newest first, without killed ones."""
+    """Yield newer releases, newest first, without killed releases."""
     for release in shelf.releases:
         if installed is not None and release.version <= installed:
             return

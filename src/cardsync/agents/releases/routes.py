@@ -132,7 +132,7 @@ def _redirect(url: str) -> AnyResponse:
 
 
 def _bodyless(status: int, headers: dict[str, str]) -> AnyResponse:
-    # Empty bytes, because the framework renders None only as JSON.
+    # The body is empty bytes, because the framework renders None only as JSON.
     return Response(b"", status_code=status, headers=headers, media_type=_BINARY)
 
 

@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cardsync.platform import errors
 
 KEY_FILE = "release-key.pem"
-# The signed bytes of a workflow pack begin with this prefix, those of a release never do: a
-# signature of one is not valid for the other.
+# The signed bytes of a workflow pack begin with this prefix, the signed bytes of a release never
+# do. So a signature of a release is not valid for a pack, nor the reverse.
 PACK_DOMAIN = b"cardsync workflow pack v1\n"
 
 

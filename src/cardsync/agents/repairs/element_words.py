@@ -93,8 +93,8 @@ def words_of_name(name: str, value: str) -> tuple[str, ...]:
 
 
 def _address(value: str) -> tuple[str, ...]:
-    """Return the distinctive words of an address's last part; if these name no object, also those
-    of the part before.
+    """Return the distinctive words of an address's last part; if these name no object, also the
+    words of the part before it.
     """
     parts = [part for part in value.partition("?")[0].replace("#", "/").split("/") if part]
     said: tuple[str, ...] = ()

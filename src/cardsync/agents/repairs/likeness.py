@@ -205,7 +205,9 @@ class Comparison:
 
     @cached_property
     def _things(self) -> frozenset[str]:
-        """The words for the lost element's object; empty if one of its texts names no object."""
+        """The words for the lost element's object; empty if one of the element's texts names no
+        object.
+        """
         of = [frozenset(filter(is_thing, view.words)) for view in self._views]
         return frozenset().union(*of) if all(of) else frozenset()
 
@@ -217,8 +219,8 @@ class Comparison:
         return bool(had) and had <= self._common and not self._labeled <= self._common
 
     def _other_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Return whether the element lacks an object of the lost label and shows a different one:
-        "invoice report" instead of "tax report".
+        """Return whether the element lacks an object of the lost label and shows a different
+        object: "invoice report" instead of "tax report".
         """
         if not any(is_thing(word) for word in self._labeled - hits.keys()):
             return False
@@ -243,7 +245,7 @@ class Comparison:
         return frozenset(word for word in self._labeled if self._shown_by(word) >= _SEVERAL)
 
     def _shown_by(self, word: str) -> int:
-        """Return how many of the page's controls show the word or a similar one."""
+        """Return how many of the page's controls show the word or a similar word."""
         return sum(any(likeness(word, other) for other in said) for said in self._controls)
 
     @cached_property
@@ -253,7 +255,9 @@ class Comparison:
 
     @cached_property
     def _acts(self) -> frozenset[str]:
-        """The words for the lost element's action; empty unless each label, or name, has one."""
+        """The words for the lost element's action; empty unless each label, or each name, has such
+        a word.
+        """
         of = [frozenset(filter(is_act, view.words)) - _OPENING for view in self._called]
         return frozenset().union(*of) if of and all(of) else frozenset()
 

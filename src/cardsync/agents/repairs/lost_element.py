@@ -2,7 +2,7 @@
 and its appearance when it was last verified. Pure.
 
 The old selector may be CSS, XPath or a browser driver's own syntax (`text=`, `role=`,
-`:has-text()`). It is parsed for its texts and never run; unreadable parts are ignored.
+`:has-text()`). The selector is parsed for its texts and never run; unreadable parts are ignored.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class WantedElement:
     """The evidence about a lost element.
 
     `kinds` are the uses that the element may have (`snippet.kind_of`); None allows any use. `step`
-    has the words of the step's name, `around` those of the element's surroundings; `hints` has
+    has the words of the step's name, `around` the words of the element's surroundings; `hints` has
     words that only explain an element's texts. `reads` means that the step waits for or reads the
     element, `only_reads` that it reads the text. `navigates` means that the element was in the
     page's navigation; None is unknown.

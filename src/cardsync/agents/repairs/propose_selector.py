@@ -198,7 +198,9 @@ def _shows(element: Element) -> bool:
 
 
 def _nested(page: Page, one: int, other: int) -> bool:
-    """Return whether one of the two is inside the other: a click on the inner one reaches both."""
+    """Return whether one of the two elements is inside the other: a click on the inner element
+    reaches both.
+    """
     inner, outer = max(one, other), min(one, other)
     while inner > outer:
         inner = page.elements[inner].parent

@@ -16,7 +16,7 @@ class RepairedSelector(msgspec.Struct):
 
 
 class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
-    """The selector was verified before, by this seller or by three others."""
+    """The selector was verified before, by this seller or by three other sellers."""
 
     correction: RepairedSelector
 

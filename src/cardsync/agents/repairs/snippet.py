@@ -196,7 +196,9 @@ class Page:
 
 
 def kind_of(tag: str, attributes: dict[str, str]) -> str | None:
-    """Return the use of an element: press, write, check, choose or file. None if it has no use."""
+    """Return the use of an element: press, write, check, choose or file. Return None if the element
+    has no use.
+    """
     if (role := attributes.get("role", "").strip().lower()) in _ROLES:
         return _ROLES[role]
     match tag:

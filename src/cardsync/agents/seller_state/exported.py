@@ -78,8 +78,8 @@ async def fingerprint_after(
     card_ids: Sequence[int],
 ) -> str:
     """Return the fingerprint after a change of at most these cards since the `known` fingerprint.
-    The cost depends on the number of these cards, not on the size of the shop. Different sets have
-    different fingerprints, but the same set may have several.
+    The cost depends on the number of these cards, not on the size of the shop. Different exports
+    have different fingerprints, but the same export may have several fingerprints.
     """
     query = text(_CHANGED.format(seller_id=int(seller_id)))
     cards = (await session.execute(query, {"seller": seller_id, "ids": [*card_ids]})).one()

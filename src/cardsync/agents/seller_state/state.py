@@ -90,7 +90,7 @@ def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None
     if not lock_is_stale(state, now, settings):
         return
     count_failure(state, now)
-    # The cycle's request is merged with a newer one. The request of an inventory cycle that
+    # The cycle's request is merged with a newer request. The request of an inventory cycle that
     # uploaded is done: its worker ends the cycle.
     done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_trigger == "manual" and state.lock_kind and not done:

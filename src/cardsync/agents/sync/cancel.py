@@ -118,15 +118,17 @@ def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
             Upload.received_at > now - _AGENT_WORKS,
             SyncCycle.placeholder,
             SyncCycle.status != "cancelled",
-            # An agent that drives a browser reports a turn, even an empty one. A person who imports
-            # the files by hand would not notice a cancellation.
+            # An agent that drives a browser reports a turn, even an empty turn. A person who
+            # imports the files by hand would not notice a cancellation.
             exists().where(AgentSeen.seller_id == seller_id, AgentSeen.your_turn.is_not(None)),
         )
     )
 
 
 async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Complete the cancellation that a dead worker left open; return whether there was one."""
+    """Complete the cancellation that a dead worker left open; return whether there was such a
+    cancellation.
+    """
     state = await sync_state.locked(session, seller_id)
     if not is_left(state, now):
         return False
@@ -238,7 +240,9 @@ async def _write_cycle(
     cycles: list[str],
     now: datetime,
 ) -> None:
-    """Mark the cycles that the uploads named as cancelled; if there is none, add one."""
+    """Mark the cycles that the uploads named as cancelled; if the uploads named no cycle, add a
+    cancelled cycle.
+    """
     known = await session.scalars(
         text("""
             UPDATE sync_cycle SET status = 'cancelled', logged_at = :now

@@ -51,7 +51,7 @@ async def end_cycle(
     ):
         state.history_fetched_at = now
         await complete_waiting(session, state.seller_id, "backfill_orders", now)
-        # The next requested first sync must not count the successes of this one.
+        # The next requested first sync must not count the successes of this first sync.
         first_sync = False
         await session.execute(
             text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"),

@@ -68,8 +68,8 @@ async def place_cycle(
     trigger: str | None,
     now: datetime,
 ) -> None:
-    """Insert the placeholder of a cycle whose upload or screenshot arrived before its log. It
-    counts as failed until the log replaces it.
+    """Insert the placeholder of a cycle whose upload or screenshot arrived before its log. The
+    placeholder counts as failed until the log replaces it.
     """
     if sync_cycle_id is None:
         return

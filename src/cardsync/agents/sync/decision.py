@@ -137,8 +137,8 @@ def phase(
         return "awaiting_review"
     if push == "pushing":
         return push
-    # A requested sync has precedence over prices that wait, because those may wait for a seller who
-    # imports them by hand.
+    # A requested sync has precedence over prices that wait, because the prices may wait for a
+    # seller who imports them by hand.
     if requested:
         return "requested"
     return push or "idle"

@@ -1,7 +1,8 @@
 """Answers an agent's heartbeat with the facts about its account.
 
-A heartbeat usually writes nothing. It writes only after a time limit: it clears a stale lock, ends
-a cancelled cycle whose worker died, or cancels price tasks that the account may no longer run.
+A heartbeat usually writes nothing. It writes only if something is overdue: then it clears a stale
+lock, ends a cancelled cycle whose worker died, or cancels price tasks that the account may no
+longer run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Stores when agents last called, and why they wait for a person. Each heartbeat notes this in
-memory, and one statement per second writes the notes of all sellers.
+"""Stores when agents last called, and why they wait for a person. Each heartbeat notes its agent's
+report in memory, and one statement per second writes the notes of all sellers.
 
 A killed process loses the notes of at most one second; the next heartbeats replace them.
 """
@@ -133,7 +133,7 @@ class LastSeen:
 
 
 def _newest(stored: Agent | None, noted: Noted | None) -> Agent | None:
-    """Return the agent as the flush will store it. Pure."""
+    """Return the agent with the noted reports, as the next write will store it. Pure."""
     if noted is None or (stored and stored.last_seen_at >= noted.at):
         return stored
     before = stored or Agent(noted.at, None, None)

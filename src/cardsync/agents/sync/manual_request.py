@@ -34,8 +34,8 @@ async def request_sync(
     cooldown.
 
     With `full_history`, the next cycle is a first sync again, and a task is added for an agent that
-    runs no cycles; the first of the two makes the other unnecessary. Only owners may request it.
-    Raises OwnerRequired, MeteredCooldown or Cooldown.
+    runs no cycles. When the cycle or the task is done, the other is unnecessary. Only owners may
+    request it. Raises OwnerRequired, MeteredCooldown or Cooldown.
     """
     if full_history:
         caller.must_be_owner()

@@ -103,7 +103,7 @@ def facts_of(
 
 
 def next_sync_at(caller: Caller, now: datetime, settings: Settings) -> datetime | None:
-    """Return when the next sync begins. None while automatic syncs are paused."""
+    """Return when the next sync begins. Return None while automatic syncs are paused."""
     facts = facts_of(caller, caller.state, None, now, settings)
     if facts.requested_kind is not None:
         return now
@@ -137,8 +137,8 @@ def changes_something(
     now: datetime,
     settings: Settings,
 ) -> bool:
-    """Return whether this poll must run `poll`: it takes the lock, clears a stale one or ends a
-    cancelled cycle.
+    """Return whether this poll must lock the row (`poll`): to take the sync lock, to clear a stale
+    lock, or to end a cancelled cycle.
     """
     takes = decision.action == "sync" and state.lock_kind is None
     return (
@@ -161,8 +161,8 @@ def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings
 async def keep(database: Database, caller: Caller, agent_id: str | None, now: datetime) -> None:
     """Refresh the lock when its holder polls.
 
-    This is unnecessary while uploads are open: such a lock is never stale, and the end of an upload
-    refreshes it.
+    A refresh is unnecessary while uploads are open: such a lock is never stale, and the end of an
+    upload refreshes it.
     """
     state = caller.state
     if (

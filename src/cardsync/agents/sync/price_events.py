@@ -2,7 +2,7 @@
 imported or could not import.
 
 An event and the cycle's log arrive in either order, so each of them writes all events. Both first
-lock the seller's state row, so the later one sees the earlier change.
+lock the seller's state row, so the later writer sees the earlier change.
 """
 
 from __future__ import annotations

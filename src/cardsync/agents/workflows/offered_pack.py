@@ -28,7 +28,7 @@ class OfferedPack(msgspec.Struct):
     """The Ed25519 signature of the pack, in Base64"""
 
 
-# The pack itself is read only for an agent that has an older one.
+# The pack itself is read only for an agent that has an older pack.
 _OFFERED = text(queries_of(__package__)["offered_pack"])
 
 

@@ -1,7 +1,7 @@
 """Publishes workflow packs and withdraws versions, for the operator, and lists both.
 
 For each marketplace and locale, a version is published once and must be higher than all earlier
-ones.
+versions.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Judge:
         referred: Sequence[str],
     ) -> None:
         """Validate a table. `expected` are the columns of `part`, `rows` is the number of rows in
-        the manifest, and `referred` are the columns by which other tables reference this one.
+        the manifest, and `referred` are the columns by which other tables reference this table.
         """
         try:
             file = pl.scan_parquet(path)
@@ -267,8 +267,8 @@ def _references(table: Table) -> Iterator[tuple[list[str], str, list[str]]]:
 
 
 def _strict(keys: Iterable[ForeignKeyConstraint]) -> list[ForeignKeyConstraint]:
-    """Return the foreign keys without those whose target may have been deleted before the archive
-    was made.
+    """Return the foreign keys, except foreign keys whose target may have been deleted before the
+    archive was made.
     """
     strict = [key for key in keys if not (key.ondelete or "").startswith("SET NULL")]
     return sorted(strict, key=lambda key: tuple(key.column_keys))

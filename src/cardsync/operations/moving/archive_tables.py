@@ -21,9 +21,9 @@ class Holds(StrEnum):
 
     # All data and no credentials, for the seller.
     DATA = "data"
-    # Also the hashes of passwords and API keys, so that people and agents keep their access.
+    # DATA, and the hashes of passwords and API keys, so that people and agents keep their access.
     ACCESS = "access"
-    # Also the secrets of webhooks, in plain text.
+    # ACCESS, and the secrets of webhooks in plain text.
     SECRETS = "secrets"
 
 
@@ -90,7 +90,7 @@ _WITHOUT_ACCESS: Final[Mapping[str, Mapping[str, str]]] = {
     "webhook": {"secret": "NULL::bytea"},
 }
 _WITHOUT_SECRETS: Final[Mapping[str, Mapping[str, str]]] = {"webhook": {"secret": "NULL::bytea"}}
-# Values that replace a row's own on import. A credential without its hash is revoked.
+# The values that replace a row's own values on import. A credential without its hash is revoked.
 _A_HASH: Final = "coalesce({0}, sha256(convert_to(gen_random_uuid()::text, 'UTF8')))"
 _ENDED: Final = "coalesce(revoked_at, CASE WHEN {0} IS NULL THEN now() END)"
 ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -127,7 +127,7 @@ NOT_TAKEN: Final[Mapping[str, str]] = {
 # IDs of these tables are unique within an installation, so they are assigned anew; IDs of all other
 # tables are unique within a seller, and stay.
 COUNTED_ANEW: Final = ("member", "api_key", "access_token", "passkey")
-# The columns and JSON keys with IDs of members, and those with IDs of products.
+# The columns and JSON keys with IDs of members, and the columns and JSON keys with IDs of products.
 MEMBERS: Final = frozenset({"member_id", "contributed_by"})
 PRODUCTS: Final = frozenset({"product_id", "was_product_id"})
 # The columns whose texts name a caller, such as `member 3`, or an object of the seller.

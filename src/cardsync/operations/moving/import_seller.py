@@ -149,8 +149,8 @@ def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
 
 
 async def _tried(coming: _Coming, table: Table) -> None:
-    """Write the rows into a temporary table with the checks and unique keys of the real one, so
-    that the database validates them in the same way.
+    """Write the rows into a temporary table with the checks and unique keys of the real table, so
+    that the database validates the rows in the same way.
     """
     session, name = coming.session, table.name
     like = "INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING INDEXES"

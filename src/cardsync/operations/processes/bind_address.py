@@ -73,7 +73,7 @@ def run_folder(settings: Settings) -> Path:
 
 def find_free(settings: Settings, say: Callable[[str], None]) -> None:
     """Check that no other program listens on the address: another cardsync would answer /readyz
-    instead of this one. Raises RuntimeError.
+    instead of this installation. Raises RuntimeError.
     """
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()

@@ -28,8 +28,8 @@ SUPERUSER = "postgres"
 
 START_SECONDS = 300.0
 
-# The settings in a new cluster's postgresql.conf, which its owner may change. They suit a laptop,
-# with full durability. The log contains neither statements nor their values.
+# The settings in a new cluster's postgresql.conf, which its owner may change. The settings suit a
+# laptop, with full durability. The log contains neither statements nor their values.
 _SETTINGS = {
     "shared_buffers": "256MB",
     # Two concurrent writers fill a smaller buffer before it reaches the disk, and then wait for

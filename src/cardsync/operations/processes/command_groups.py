@@ -74,7 +74,7 @@ class Program(Elsewhere):
 
 
 def _sentence(e: Exception) -> str | None:
-    """Return the sentence of an error. None for a bug in the program."""
+    """Return the sentence of an error. Return None for a bug in the program."""
     from pydantic import ValidationError
 
     from cardsync.operations.processes.embedded_host import EmbeddedError

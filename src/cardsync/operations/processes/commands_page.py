@@ -44,7 +44,9 @@ def leaves(
 
 
 def line_and_example(command: click.Command) -> tuple[str, str]:
-    """Return the first paragraph of a command's help, and its example; empty without one."""
+    """Return the first paragraph of a command's help, and its example, empty if there is no
+    example.
+    """
     text = inspect.cleandoc(command.help or "")
     line = " ".join(text.partition("\n\n")[0].split())
     return line, " ".join(text.partition(EXAMPLE)[2].split())

@@ -1,4 +1,4 @@
-"""Runs a copy of a database cluster beside the embedded one, while a block lasts."""
+"""Runs a copy of a database cluster beside the embedded cluster, while a block lasts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs the embedded PostgreSQL of a data folder, and returns the address of a running server.
 
-`running` starts the server or adopts a running one, recovers it after a crash, and stops it when
+`running` starts the server or adopts a running server, recovers it after a crash, and stops it when
 the last user leaves. A process is a user while it holds a shared lock on `users.lock`. The lock
 ends with its process, however that ends, so it can never be stale. Beside it in `<data
 folder>/postgres` are `start.lock`, `cluster` (the database's own), `socket` and `log`.

@@ -136,7 +136,7 @@ def _system_user() -> pwd.struct_passwd:
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Create folders like `mkdir -p`, with `mode` for exactly the new ones from the first moment: a
+    """Create folders like `mkdir -p`; exactly the new folders have `mode`, from the first moment: a
     second process must never find a folder that the database user cannot enter.
     """
     if path.is_dir():
@@ -190,7 +190,9 @@ def find_install(home: Path, account: Account) -> Path:
 
 
 def cluster_major(home: Path) -> int | None:
-    """Return the major version that wrote the cluster. None if it has no version file."""
+    """Return the major version that wrote the cluster. Return None if the cluster has no version
+    file.
+    """
     with suppress(FileNotFoundError, ValueError):
         return int((home / CLUSTER / "PG_VERSION").read_text())
     return None

@@ -27,8 +27,8 @@ from cardsync.platform.settings import Settings
 log = structlog.get_logger(__name__)
 
 _SECONDS: Final = 3
-# An agent calls every 30 seconds. An agent that has not called for an hour is silent; after a week
-# it is not counted.
+# An agent calls every 30 seconds. An agent that has not called for an hour is silent; an agent that
+# has not called for a week is not counted.
 _AGENTS: Final = """
     SELECT count(*) FILTER (WHERE last_seen_at > %(now)s - interval '2 minutes'),
            count(*) FILTER (WHERE last_seen_at <= %(now)s - interval '1 hour')

@@ -114,7 +114,9 @@ def metrics_served(
 
 @contextmanager
 def own_metrics_served(settings: Settings) -> Iterator[None]:
-    """Serve this process's counts, unless a supervisor serves them with the others'."""
+    """Serve the counts of this process; do nothing if its supervisor serves the counts of all its
+    processes.
+    """
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         yield
         return

@@ -17,7 +17,7 @@ _PARENT = f"{PREFIX}PARENT"
 
 
 def be_parent() -> None:
-    """Make processes that are started from now on end with this one."""
+    """Make processes that are started from now on end together with this process."""
     os.environ[_PARENT] = str(os.getpid())
 
 

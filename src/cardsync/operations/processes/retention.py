@@ -50,7 +50,7 @@ async def has_right_time(work: Work) -> bool:
 
 async def tidy(work: Work) -> dict[str, int]:
     """Delete expired data; return how many objects of each kind, months of history and limits were
-    deleted. A step that fails does not stop later ones.
+    deleted. A step that fails does not stop later steps.
 
     Raises an ExceptionGroup with the errors of the failed steps.
     """

@@ -20,8 +20,8 @@ from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
 from cardsync.web.fair_threads import short_turns
 
-# A web process has this many connections, including idle ones: every agent has one open between its
-# polls. Beyond this number, a client waits without an answer.
+# A web process has this many connections, including idle connections: every agent has a connection
+# open between its polls. Beyond this number, a client waits without an answer.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
 # When the process ends, requests in progress have this time, or less if its supervisor is dead,

@@ -160,8 +160,8 @@ async def run_worker(work: Work) -> None:
             beside(catalogs) as fourth,
             beside(imports) as fifth,
         ):
-            # Each of these ends if the database is unavailable when it requests a job. Then the
-            # whole process ends, and its supervisor starts another process.
+            # Each of these workers ends if the database is unavailable when it requests a job. Then
+            # the whole process ends, and its supervisor starts another process.
             await asyncio.wait(
                 (first, second, third, fourth, fifth), return_when=asyncio.FIRST_COMPLETED
             )
@@ -170,7 +170,7 @@ async def run_worker(work: Work) -> None:
 @asynccontextmanager
 async def _sweeping(work: Work) -> AsyncIterator[None]:
     """Do the work at intervals that no job requests, and touch the file that a probe checks,
-    however long the rest takes.
+    however long the other work takes.
     """
     settings = work.settings
     soon, alive = settings.sweep_seconds, settings.worker_alive_file
@@ -208,7 +208,7 @@ async def sweep(work: Work) -> int:
     # A pause that ends impossibly late was stored by a host with a wrong clock.
     rested = or_(until.is_(None), until <= now, until > now + LONGEST_PAUSE)
     async with work.database.shared() as session:
-        # A killed worker's job stays `doing` forever. It is not needed, because the rows of
+        # A killed worker's job stays `doing` forever. The job is not needed, because the rows of
         # work_due below show its work.
         await session.execute(
             text(

@@ -137,7 +137,7 @@ def _each(folder: Path) -> Iterator[Backup | str]:
 
 
 def newest(folder: Path) -> datetime | None:
-    """Return the time of the newest complete backup, without reading it. None if there is no
+    """Return the time of the newest complete backup, without reading it. Return None if there is no
     backup.
     """
     times = [moment_of(path.parent.name) for path in folder.glob(f"*/{MANIFEST}")]
@@ -177,7 +177,7 @@ def object_lines(backup: Backup) -> dict[str, FileLine]:
 
 
 def faults(backup: Backup) -> Iterator[str]:
-    """Yield the faults of a backup's files, without its objects. It reads every file."""
+    """Yield the faults of a backup's files, without its objects. The check reads every file."""
     manifest = backup.manifest
     said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
     said |= manifest.base_files

@@ -1,5 +1,5 @@
 """Copies rows into temp tables and reads queries by COPY: `new_table` and `write_rows` take a
-frame, `read_rows` returns one. Only this module knows the formats of a COPY.
+frame, `read_rows` returns a frame. Only this module knows the formats of a COPY.
 
 `read_integers` reads one array for each column: PostgreSQL sends arrays of integers in blocks and
 in binary, and numpy reads them without a loop.

@@ -54,7 +54,7 @@ def only_looks() -> bool:
 class PolledQuery(NamedTuple):
     """A query with integer parameters: `$1` is the seller.
 
-    A query with `writes` returns a row if it wrote one, and waits for no row lock. A crash of the
+    A query with `writes` returns a row if it wrote a row, and waits for no row lock. A crash of the
     database may lose the query's last write, since the commit does not wait for the disk.
     """
 
@@ -119,7 +119,7 @@ class PolledReads:
             self._begins = True
             # The read runs in its own task, because a caller may leave, and then the rows of other
             # callers would be lost. The task has an empty context, because one caller's deadline
-            # does not apply to the others.
+            # does not apply to the other callers.
             task = asyncio.create_task(self._read(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -10,5 +10,5 @@ def midnight(day: str) -> str:
     return f"timezone('{MARKETPLACE_ZONE}', {day}::timestamp)"
 
 
-# An order's moment is the uploaded one, or else midnight of its date.
+# An order's moment is the uploaded moment, or else midnight of its date.
 PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"

@@ -1,9 +1,9 @@
 """Migrates a database to the current schema as the role that owns it, while other processes use it.
 
 Two processes may migrate at the same time: an advisory lock serializes them, and the second has
-nothing left to do. Each migration is its own transaction. It waits only briefly for a table lock,
-because later statements queue behind it, and is then retried. A start without a migration, the
-usual case, loads neither Alembic nor SQLAlchemy.
+nothing left to do. Each migration is its own transaction. A migration waits only briefly for a
+table lock, because later statements queue behind it, and is then retried. A start without a
+migration, the usual case, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def head_revision() -> str:
 
 def migrate(url: str, say: Say = lambda _: None) -> None:
     """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create
-    roles. It must connect to the server itself, not to a pooler, because the lock and the settings
-    belong to the session.
+    roles. The URL must connect to the server itself, not to a pooler, because the lock and the
+    settings belong to the session.
 
     Raises RuntimeError if the database cannot be reached or changed, or if a newer program has
     migrated it further.

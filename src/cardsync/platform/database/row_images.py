@@ -2,7 +2,7 @@
 compares the rows with the later images, and restores the earlier images or returns a row that
 differs.
 
-An image contains a row's columns as JSON. None means that the row does not exist.
+An image contains a row's columns as JSON. An image of None means that the row does not exist.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class ChangedRow(NamedTuple):
 
 
 class RowImages:
-    """The images of a table's rows: the columns to compare, and those that are only restored. If
-    the table has neither, each image names its columns. A restored row keeps its keys, and its
+    """The images of a table's rows: the columns to compare, and the columns that are only restored.
+    If the table has neither, each image names its columns. A restored row keeps its keys, and its
     creation time if the image has it.
 
     Rows are changed in place. With `anew`, all rows are deleted before any is inserted, so that no

@@ -69,7 +69,7 @@ def asked_by(seller_id: int) -> None:
 
 
 def asks() -> int | None:
-    """Return the seller of the current request. None outside a request."""
+    """Return the seller of the current request. Return None outside a request."""
     request = _request.get()
     return None if request is None else request.seller_id
 
@@ -110,7 +110,9 @@ class Slots:
     """Each process has one object. Jobs and a process's own flushes need no slots."""
 
     def __init__(self, pool: int, read_pool: int) -> None:
-        """Divide pools of this size, so that one seller leaves most connections to others."""
+        """Divide pools of this size, so that one seller leaves most connections to other
+        sellers.
+        """
         most = max(2, pool // 4)
         self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1, 1)
         self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()

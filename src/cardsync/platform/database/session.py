@@ -142,8 +142,8 @@ class Database:
         snapshot: bool = False,
         work: Work = Work.SHORT,
     ) -> AsyncIterator[AsyncSession]:
-        """Open one transaction in one seller's scope. It commits on leaving and rolls back on an
-        exception.
+        """Open one transaction in one seller's scope. The block's end commits the transaction; an
+        exception rolls it back.
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
         """
@@ -202,8 +202,8 @@ def at_the_end(
     session: AsyncSession, name: str, work: Callable[[AsyncSession], Awaitable[None]]
 ) -> None:
     """Do this work at the end of a seller's transaction, once per name. The work locks rows that
-    many transactions write: at the end, all of these lock the rows in the same order and only
-    briefly.
+    many transactions write: at their ends, all these transactions lock the rows in the same order
+    and only briefly.
     """
     session.info.setdefault(_LAST, {}).setdefault(name, work)
 

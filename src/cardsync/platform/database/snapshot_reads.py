@@ -140,8 +140,8 @@ async def _bindable(statement: str) -> str:
 
 
 class Readings:
-    """Gives out readings: at the same time as many as the pool has connections. Each process has
-    one object.
+    """Gives out readings; the pool's size limits the number of simultaneous readings. Each process
+    has one object.
     """
 
     def __init__(

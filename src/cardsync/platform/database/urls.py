@@ -36,9 +36,9 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     row-level security applies.
 
     The connections use the zone by the name UTC, because frames with times in `Etc/UTC` cannot be
-    joined with frames in `UTC`. They use no JIT, because the statements are short and compiling one
-    may take seconds. The URL has all parts of the given URL as parameters, because SQLAlchemy reads
-    some other forms differently than libpq.
+    joined with frames in `UTC`. The connections use no JIT, because the statements are short and
+    compiling a statement may take seconds. The URL has all parts of the given URL as parameters,
+    because SQLAlchemy reads some other forms differently than libpq.
     """
     given = KEPT_ALIVE | conninfo_to_dict(url)
     wanted = ["TimeZone=UTC", "jit=off"] + (

@@ -1,5 +1,5 @@
-"""Watches the statements of all connections: it counts their times, logs slow ones without their
-values, and in a trace makes a span of each.
+"""Watches the statements of all connections: it counts their times, logs slow statements without
+their values, and in a trace makes a span of each statement.
 
 The statements of a pipeline are watched as one statement (`joined_messages.py`), and a COPY as well
 (`copy.py`).

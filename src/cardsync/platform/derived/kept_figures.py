@@ -1,4 +1,4 @@
-"""Maintains kept figures, which are stored because they take a scan to compute. Each has a
+"""Maintains kept figures, which are stored because they take a scan to compute. Each figure has a
 declaration (`KeptFigure`), a mark in `work_due` when its source changes, and a stream of
 `platform/work/runner.py` that refreshes it.
 
@@ -178,7 +178,7 @@ async def mark_of(stream: str, session: AsyncSession, seller_id: int) -> WorkDue
 
 
 async def forget(session: AsyncSession, due: WorkDue) -> None:
-    """Remove the mark that was read, but not a newer one."""
+    """Remove the mark that was read, but not a newer mark."""
     values = {"seller": due.seller_id, "stream": due.stream, "at": due.due_at}
     await run(session, _FORGET, values)
 

@@ -1,7 +1,7 @@
 """Tables of figures that take a scan to compute, stored so that reading them scans nothing:
 `listed_value` (a row per product line and day), `shop_figures` (a row per seller), and the sums of
-`sales_by_day.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are stored and
-those that are outdated.
+`sales_by_day.py`: `sales_sum`, `sales_game` and `sales_pace`, with the stored days and the outdated
+days.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ TOTAL: Final = """
                         WHERE x.seller_id = :seller AND x.order_id = orders.id), 0)
              + coalesce(orders.shipping_amt, 0))
 """
-# A line `i` of an order counts with its price if it has one. Lines without a price share the rest
-# of the order's product total evenly, copy by copy; if there is no rest, their prices are unknown.
-# A query with this window must read all lines of its orders, and may filter lines only outside the
-# query.
+# A line `i` of an order counts with its price, if the line has a price. Lines without a price share
+# the rest of the order's product total evenly, copy by copy; if there is no rest, their prices are
+# unknown. A query with this window must read all lines of its orders, and may filter lines only
+# outside the query.
 SHARED: Final = """
     CASE WHEN i.unit_price IS NULL THEN round(
         nullif(greatest(orders.product_amt - coalesce(

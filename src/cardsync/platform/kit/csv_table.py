@@ -1,4 +1,4 @@
-"""Writes CSV files: those that a person may open, and those in the marketplace's format. Pure.
+"""Writes CSV files for people, and CSV files in the marketplace's format. Pure.
 
 In a person's file a text that a spreadsheet would calculate gets an apostrophe (`safe_texts.py`).
 In the marketplace's format each cell is quoted and each text unchanged.

@@ -13,7 +13,9 @@ Network = IPv4Network | IPv6Network
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Parse addresses and networks separated by commas. A ValueError names the invalid one."""
+    """Parse addresses and networks separated by commas. A ValueError names the invalid address or
+    network.
+    """
     return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
 
 

@@ -218,8 +218,8 @@ class Processes(BaseModel):
         return (self.public_url or f"http://{self.bind}").rstrip("/")
 
     def origin_for(self, host: str | None) -> str:
-        """Return the origin for a caller who reached the service as `host`. This is `host` if the
-        service listens on all interfaces without PUBLIC_URL, because a caller cannot use the
+        """Return the origin for a caller who reached the service as `host`. The origin has `host`
+        if the service listens on all interfaces without PUBLIC_URL, because a caller cannot use the
         address of all interfaces.
         """
         return (

@@ -52,7 +52,7 @@ _current: ContextVar[Span | None] = ContextVar("span", default=None)
 
 
 def traceparent() -> str | None:
-    """Return the current span as W3C's traceparent header. None outside a trace."""
+    """Return the current span as W3C's traceparent header. Return None outside a trace."""
     span = _current.get()
     return None if span is None else span.traceparent
 

@@ -88,7 +88,7 @@ SENDING = "sending"
 
 def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
     """Return the options that defer a task for a seller: at most one job of it waits. In the queue
-    SENDING at most one job per seller runs, so that a seller takes no slots from others.
+    SENDING at most one job per seller runs, so that a seller takes no slots from other sellers.
     """
     turn = f"{task.name}:{seller_id}"
     return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}

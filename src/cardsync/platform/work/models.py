@@ -51,8 +51,8 @@ class Upload(Piece, Base):
     received_at: Mapped[datetime] = mapped_column(server_default=NOW)
     begun_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
-    # The verdict is stored before the first row is written, so that a restarted run decides the
-    # same.
+    # The verdict is stored before the first row is written, so that a restarted run makes the same
+    # decision.
     verdict: Mapped[JsonObject | None] = mapped_column(JSONB)
     confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
     report: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")

@@ -43,7 +43,7 @@ class Piece(Origin):
 
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # `attempts` counts starts, except those that a worker has undone (a killed worker cannot).
-    # `failures` counts failures of the work itself.
+    # `attempts` counts starts, except starts that a worker has undone; a killed worker cannot undo
+    # its start. `failures` counts failures of the work itself.
     attempts: Mapped[int] = mapped_column(server_default="0")
     failures: Mapped[int] = mapped_column(server_default="0")

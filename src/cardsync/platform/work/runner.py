@@ -25,7 +25,7 @@ not imported, because its package is above this one: a stream that needs the lea
 A piece that is given up becomes `failed`; a `repricing` event is settled with an error.
 Earlier commits always remain, and the stream continues with the next piece.
 
-A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It is
+A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. The mark is
 started, put back and given up by the same rules, and continues when the seller cancels a sync. A
 mark that is given up is removed: readers have the previous figures until the next mark.
 """
@@ -113,9 +113,10 @@ class Stream(Generic[P, H]):
     work: Callable[[Work, H, P], Awaitable[None]]
     fail: Callable[[Work, H, P, str | None, str], Awaitable[None]]
     cancel: Callable[[Work, H], Awaitable[None]] | None = None
-    # `before` runs in the transaction that takes a piece, before the search for one.
+    # `before` runs in the transaction that takes a piece, before the search for a piece.
     before: Callable[[AsyncSession, int, datetime], Awaitable[None]] = _nothing_before
-    # `begin` marks the piece as begun in its tables; its `attempts` do not include this one.
+    # `begin` marks the piece as begun in its tables; the piece's `attempts` do not include this
+    # start.
     begin: Callable[[P, datetime], None] = _needs_no_mark
     # A piece that kills its workers is given up after this many starts.
     most_starts: Callable[[P], int] = _max_starts

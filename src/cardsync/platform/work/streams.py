@@ -85,7 +85,9 @@ class Due:
     rests_until: datetime | None
 
     def tries_of(self, work_id: int) -> Tries:
-        """Return the earlier setbacks of this piece; those of an earlier piece do not count."""
+        """Return the earlier setbacks of this piece; the setbacks of an earlier piece do
+        not count.
+        """
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
