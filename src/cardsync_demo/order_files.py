@@ -8,7 +8,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
 
 import httpx
 from rich.console import Console
@@ -80,7 +79,7 @@ def send_older_months(server: str, api_key: str, summary: str) -> None:
             http.post("/api/v1/sales_report", json=body | {"report": report}).raise_for_status()
 
 
-def _orders(http: httpx.Client) -> tuple[dict[str, int], list[dict[str, Any]]]:
+def _orders(http: httpx.Client) -> tuple[dict[str, int], list[JsonObject]]:
     """Return the number of orders by status, and all orders."""
     orders: list[dict[str, object]] = []
     while True:
@@ -91,12 +90,12 @@ def _orders(http: httpx.Client) -> tuple[dict[str, int], list[dict[str, Any]]]:
             return page["status_counts"], orders
 
 
-def _json(http: httpx.Client, path: str) -> dict[str, Any]:
+def _json(http: httpx.Client, path: str) -> JsonObject:
     body: dict[str, object] = http.get(path).raise_for_status().json()
     return body
 
 
-def finished(http: httpx.Client, upload_id: int) -> dict[str, Any]:
+def finished(http: httpx.Client, upload_id: int) -> JsonObject:
     """Return an upload's report once the worker has finished it; an upload is accepted before that."""
     ends = clock.monotonic() + MOST_WAIT
     while (report := _json(http, f"/api/v1/uploads/{upload_id}"))["state"] in (

@@ -9,7 +9,7 @@ import io
 import time
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 from rich.console import Console
@@ -18,7 +18,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
-from cardsync.platform.value_types import NamedRow
+from cardsync.platform.value_types import JsonObject, NamedRow
 from cardsync.shop.accounts import sellers
 from cardsync_demo import demo_catalog
 from cardsync_demo.order_files import MOST_WAIT, finished
@@ -65,7 +65,7 @@ def _price(row: NamedRow) -> Decimal | None:
         return None
 
 
-def basket() -> list[dict[str, Any]]:
+def basket() -> list[JsonObject]:
     """Return the most expensive cards of the demo's stock as a buyer writes them."""
     with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["Product Line"] == "Pokemon"]
@@ -154,7 +154,7 @@ def _client(server: str, key: str) -> httpx.Client:
     return httpx.Client(base_url=server, headers=headers, timeout=60)
 
 
-def _split(http: httpx.Client) -> dict[str, Any]:
+def _split(http: httpx.Client) -> JsonObject:
     answer = http.post("/api/discovery/basket", json={"cards": basket()})
     answer.raise_for_status()
     found: dict[str, object] = answer.json()

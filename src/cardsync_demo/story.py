@@ -18,7 +18,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -226,7 +225,7 @@ def _agent_events(
     settings: Settings,
     demo: DemoSeller,
     kind: str,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     """Run one cycle of the real agent as its own process; each line of its output is an event."""
     key_file = demo.folder / "key.txt"
     key_file.touch(mode=0o600)

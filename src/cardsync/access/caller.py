@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, LiteralString,
 from zoneinfo import ZoneInfo
 
 import msgspec
+from psycopg.rows import TupleRow
 
 from cardsync.access import keys, sealed
 from cardsync.access.entitlements import Entitlements, entitlements
@@ -244,7 +245,7 @@ SELECT {", ".join([*account, *state, *columns])}
     )
 
 
-def read_row(row: Sequence[Any]) -> tuple[CallerAccount, SellerState, Sequence[Any]]:
+def read_row(row: TupleRow) -> tuple[CallerAccount, SellerState, Sequence[Any]]:
     """Split a row of `caller_query` into the account, the seller's state and the further columns."""
     account = CallerAccount(*row[:_STATE_BEGINS])
     return account, SellerState(*row[_STATE_BEGINS:_STATE_ENDS]), row[_STATE_ENDS:]
@@ -289,7 +290,7 @@ class KeyRing:
         row = await self.row(key)
         return row and (row[0], row[1])
 
-    async def row(self, key: str) -> tuple[Any, ...] | None:
+    async def row(self, key: str) -> TupleRow | None:
         """Return the row of the key, which never changes."""
         digest = keys.key_hash(key)
         if digest in self._known:

@@ -20,8 +20,9 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Images, RowImages
+from cardsync.platform.value_types import JsonMapping
 
-Entry = Mapping[str, Any]
+Entry = JsonMapping
 # An undo: it raises ChangedSince if something has changed since the entry.
 Undo = Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[None]]
 

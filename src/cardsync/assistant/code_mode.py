@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import structlog
@@ -23,7 +23,7 @@ from cardsync.assistant import own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import Json, JsonObject
 
 if TYPE_CHECKING:
     from litestar.types import Scope
@@ -108,7 +108,7 @@ class _Program:
     calls: Counter[str] = field(default_factory=Counter)
     writes: list[str] = field(default_factory=list)
 
-    def done(self) -> dict[str, Any]:
+    def done(self) -> JsonObject:
         reads = {name: count for name, count in self.calls.items() if not _writes(name)}
         return {"reads": reads, "writes": self.writes}
 
@@ -255,7 +255,7 @@ def _id(value: object) -> str:
 
 async def _answer(
     scope: Scope, binding: Binding, given: tuple[object, ...], named: Mapping[str, object]
-) -> Any:
+) -> Json:
     """Return the answer of a call in the form that a program gets. Raises Refusal."""
     try:
         arguments = _arguments(binding, given, named)

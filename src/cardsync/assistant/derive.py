@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.assistant.bindings import FALLBACK, TABLE, Argument, Binding, Shapes
@@ -154,7 +154,7 @@ def _arguments(
             yield Argument(name, "query", name, bool(one.get("required")), schema)
 
 
-def _body(schemas: JsonMapping, binding: Binding, operation: JsonMapping) -> dict[str, Any]:
+def _body(schemas: JsonMapping, binding: Binding, operation: JsonMapping) -> JsonObject:
     if binding.name in OPEN_BODIES:
         return dict(OPEN_BODIES[binding.name])
     shape = _plain(schemas, operation["requestBody"]["content"]["application/json"]["schema"])
@@ -162,7 +162,7 @@ def _body(schemas: JsonMapping, binding: Binding, operation: JsonMapping) -> dic
     return {name: schema for name, schema in told.items() if name not in _LEFT_OUT}
 
 
-def _plain(schemas: JsonMapping, schema: JsonMapping) -> dict[str, Any]:
+def _plain(schemas: JsonMapping, schema: JsonMapping) -> JsonObject:
     """Return the schema with its references resolved, without details that a caller does not need:
     an argument that may be null may be omitted.
     """

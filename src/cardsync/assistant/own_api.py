@@ -17,7 +17,7 @@ from cardsync.access.admission import WITHIN, Within, need_scope
 from cardsync.access.caller import ADMITTED, Caller
 from cardsync.assistant.bindings import FALLBACK, Binding, shapes
 from cardsync.platform import errors
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import Json, JsonMapping
 
 if TYPE_CHECKING:
     from litestar.types import Message, ReceiveMessage, Scope
@@ -116,7 +116,7 @@ def own_path(given: object) -> str:
     return f"{quote(path)}?{parts.query}" if parts.query else quote(path)
 
 
-def _json(body: Any) -> bytes:
+def _json(body: Json) -> bytes:
     try:
         return msgspec.json.encode(body)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -132,7 +132,7 @@ def _text(name: str, value: object) -> str:
     return text
 
 
-def _texts(name: str, value: Any) -> list[str]:
+def _texts(name: str, value: Json) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(one, _Text) for one in values):
         raise errors.InvalidPayload(f"{name}: must be one value, or a list of them")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from litestar import Response, Router, asgi
@@ -33,6 +33,7 @@ from cardsync.assistant import code_mode
 from cardsync.assistant.tools import writing
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.web import bodies, error_responses
 from cardsync.web.request import AnyRequest
 
@@ -45,11 +46,11 @@ BODY_BYTES: Final = 2_000_000
 
 
 class _Params(msgspec.Struct):
-    name: Any = None
+    name: Json = None
 
 
 class _Message(msgspec.Struct):
-    method: Any = None
+    method: Json = None
     params: _Params | None = None
 
 

@@ -5,12 +5,13 @@ and the text of an error. docs/assistants.md prints the table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from cardsync.assistant.own_api import Answer
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonObject
 
 _READ_AGAIN: Final = "Read it again, show what changed, and ask before trying once more."
 NEXT: Final[Mapping[str, str]] = {
@@ -80,7 +81,7 @@ def of_answer(answer: Answer) -> Refusal:
         moved = f"moved to a page: {answer.headers.get('location', '')}"
         return _refusal(errors.SessionRequired.code, moved, "")
     try:
-        body = msgspec.json.decode(answer.body, type=dict[str, Any])
+        body = msgspec.json.decode(answer.body, type=JsonObject)
     except msgspec.MsgspecError:
         body = {}
     code = str(body.pop("code", None) or body.get("status") or "internal_server_error")

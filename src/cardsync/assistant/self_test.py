@@ -175,7 +175,7 @@ class _Test:
                 await exchange.give_up(self._database, {"token": [self._token]}, clock.now())
                 await clients.forget(session, self._client_id)
 
-    async def _rpc(self, method: str, params: JsonObject) -> dict[str, Any]:
+    async def _rpc(self, method: str, params: JsonObject) -> JsonObject:
         answer = await self._json(
             "POST",
             PATH,
@@ -191,7 +191,7 @@ class _Test:
         result: JsonObject = answer["result"]
         return result
 
-    async def _json(self, method: str, address: str, **request: Any) -> dict[str, Any]:
+    async def _json(self, method: str, address: str, **request: Any) -> JsonObject:
         if not self._http.base_url.join(address).host == self._http.base_url.host:
             raise _Failed(f"The service names another one's address: {address}.")
         answer = await self._http.request(method, address, **request)

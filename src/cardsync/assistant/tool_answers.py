@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from cardsync.assistant.own_api import Answer
+from cardsync.platform.value_types import Json
 
 Detail = Literal["concise", "full"]
 LARGEST: Final = 100_000
@@ -82,7 +83,7 @@ def _chosen(value: object, fields: Mapping[str, tuple[str, ...]], key: str = "")
     return {name: _chosen(value[name], fields, name) for name in kept if name in value}
 
 
-def fitting(value: Any) -> str:
+def fitting(value: Json) -> str:
     """Return JSON of the value, with the longest lists shortened until it fits; a field `cut`, or a
     sentence after the shortened text, reports the cuts.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from cardsync.access.caller import ADMITTED
 from cardsync.assistant import code_mode, own_api, refusals, tool_answers
@@ -73,7 +73,7 @@ class Tool(NamedTuple):
             return f"{about} {SEARCH}." if self.name == "inventory_list_cards" else about
         return "\n".join(f"{one.name}({_signature(one)}): {one.title}." for one in self.bindings)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> JsonObject:
         """Return the JSON Schema of the arguments: of all bindings together, if there are several."""
         properties: dict[str, object] = {}
         if len(self.bindings) > 1:

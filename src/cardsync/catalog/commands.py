@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cardsync.operations.processes.command_line import Result, prints
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -61,7 +62,7 @@ def catalog_import(
     return with_database(load)
 
 
-def _figures(report: object) -> dict[str, Any]:
+def _figures(report: object) -> JsonObject:
     """Return a report's figures, with the number of skipped records instead of the records."""
     figures = vars(report).copy()
     return figures | {"skipped": len(figures.pop("broken"))}
@@ -88,7 +89,7 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
 
     settings = settings_with()
 
-    async def run(database: Database) -> list[dict[str, Any]]:
+    async def run(database: Database) -> list[JsonObject]:
         done = []
         # An unknown game raises an error before the first download.
         async with database.shared() as session:

@@ -32,6 +32,7 @@ from cardsync.catalog.sources.declared import Download, Source
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.platform import clock
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Json
 from cardsync.web.public_fetch import HostAway, NotFetched, opened
 
 USER_AGENT: Final = f"cardsync/{__version__}"
@@ -252,7 +253,7 @@ class _Visit:
             raise self._changed(f"its index has no {field}")
         return address
 
-    def _opened(self, address: str, headers: dict[str, str]) -> Any:
+    def _opened(self, address: str, headers: dict[str, str]) -> Json:
         """Open the response to a request of the address, or, if a mirror is configured, of the
         mirror's address for it.
         """
@@ -414,7 +415,7 @@ def _words_of(record: object, wanted: Download) -> dict[str, str] | None:
     return found
 
 
-def _listed(path: Path) -> list[Any]:
+def _listed(path: Path) -> list[Json]:
     """Return the entries of a list of files, at most `FILES_MOST` + 1. Raises CatalogError."""
     is_csv = path.suffix == ".csv"
     found = csv_file.rows(path) if is_csv else json_file.items(path, "item", "data.item")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from litestar import MediaType, Response
@@ -29,6 +29,8 @@ from cardsync.web.forms import read_form, sentence
 from cardsync.web.request import AnyRequest, AnyResponse
 
 PageRequest = AnyRequest
+# The values that a template shows.
+TemplateValues: TypeAlias = dict[str, Any]
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
 HEADERS = pages.HEADERS | {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

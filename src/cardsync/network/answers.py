@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 from sqlalchemy import text
@@ -19,6 +19,7 @@ from cardsync.catalog.typos import deletes, distance_of, near
 from cardsync.network.limits import NEARBY, OFFERS_SHOWN
 from cardsync.network.resolve import EXPOSED, Printing
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.value_types import Row
 
 # The number of similar words that are tried for a mistyped word, the most similar first.
 _WORDS_TRIED = 8
@@ -106,7 +107,7 @@ def _nearest(typed: str, words: list[str]) -> list[str]:
     return sorted(words, key=lambda word: (OSA.distance(typed, word), word))[:_WORDS_TRIED]
 
 
-def _add_offer(available: dict[int, Availability], row: Any) -> None:
+def _add_offer(available: dict[int, Availability], row: Row) -> None:
     known = available.setdefault(
         row.of,
         Availability(

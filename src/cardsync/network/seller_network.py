@@ -5,7 +5,7 @@ the products that buyers requested and nobody in the network offers.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -23,6 +23,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Row
 
 # The statement reads at most a thousand offers, so that the page is fast for a large shop, too.
 _SHOWN = f"""
@@ -89,7 +90,7 @@ async def read_network(
     )
 
 
-def _own(row: Any, template: str | None, steps: Steps, settings: Settings) -> OwnOfferBody:
+def _own(row: Row, template: str | None, steps: Steps, settings: Settings) -> OwnOfferBody:
     price = to_units(row.price)
     return struct_of(
         OwnOfferBody,

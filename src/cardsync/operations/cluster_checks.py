@@ -12,7 +12,7 @@ import psycopg
 
 from cardsync.platform.database.urls import APP_ROLE
 
-Connection = psycopg.Connection[Any]
+Connection = psycopg.Connection
 
 BACK_UP_NODES: Final = (
     "the database is spread over nodes: back up each node by pg_basebackup or your provider's"

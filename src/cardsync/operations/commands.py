@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,7 @@ from cardsync.operations.processes.command_line import Result, prints, say, sett
 from cardsync.platform import clock
 from cardsync.platform.errors import CommandError
 from cardsync.platform.limits import SHARDS
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from cardsync.operations.installation_backups import InstallationBackups
@@ -240,7 +241,7 @@ def _built_on(one: Backup) -> str:
     return f", built on {one.manifest.parent}" if one.manifest.parent else ""
 
 
-def _line(one: Backup) -> dict[str, Any]:
+def _line(one: Backup) -> JsonObject:
     manifest = one.manifest
     return {
         "name": one.name,

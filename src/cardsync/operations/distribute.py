@@ -18,7 +18,7 @@ from cardsync.platform.database.migrate import check, take_schema
 from cardsync.platform.database.urls import APP_ROLE, connect
 from cardsync.platform.errors import CommandError
 
-Connection = psycopg.Connection[Any]
+Connection = psycopg.Connection
 Say = Callable[[str], None]
 # All tenant tables are distributed like this one.
 _FIRST: Final = "account"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
@@ -19,7 +19,7 @@ _BODY: Final = re.compile(r"(\$function\$\n)(BEGIN\n)")
 _COLUMNS: Final = ("seller_id", "status_group", "shipping_type", "refund_amt", "order_date")
 
 
-def replaced_functions(connection: psycopg.Connection[Any]) -> Iterator[tuple[str, str]]:
+def replaced_functions(connection: psycopg.Connection) -> Iterator[tuple[str, str]]:
     """Return the functions of statement triggers that still read the rows of the trigger's
     statement, each with its new definition.
     """
@@ -28,7 +28,7 @@ def replaced_functions(connection: psycopg.Connection[Any]) -> Iterator[tuple[st
          WHERE p.oid IN (SELECT tgfoid FROM pg_trigger
                           WHERE tgnewtable IS NOT NULL OR tgoldtable IS NOT NULL) ORDER BY 1
     """
-    types = dict(connection.execute(
+    types: dict[str, str] = dict(connection.execute(
         "SELECT attname::text, format_type(atttypid, NULL) FROM pg_attribute"
         " WHERE attrelid = 'orders'::regclass AND attname = ANY (%s)",
         [list(_COLUMNS)],

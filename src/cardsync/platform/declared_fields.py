@@ -25,6 +25,7 @@ from cardsync.platform.described import WORDS_OF_FIELDS, Dollars, Like
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import dollars, from_units, read_amount, to_units
 from cardsync.platform.read_json import ReadBy, given_fields
+from cardsync.platform.value_types import Json, JsonMapping, JsonObject
 
 VALUE: Final = "…"
 
@@ -66,7 +67,7 @@ class Field:
     least: int | None = None
     most: int | None = None
     money: bool = False
-    body: Any = None
+    body: Json = None
     answer: Any = None
     parts: tuple[str, str] = ("", "")
     json: str = ""
@@ -99,7 +100,7 @@ class Declared(NamedTuple):
     name: str
     type: Any
     nullable: bool
-    default: Any
+    default: Json
     field: Field
 
     @property
@@ -151,7 +152,7 @@ def refusal(thing: Any) -> tuple[str, str] | None:
     return None
 
 
-def _refused(each: Declared, value: Any) -> str:
+def _refused(each: Declared, value: Json) -> str:
     kind, values = each.type, [value]
     if get_origin(kind) is tuple:
         kind, values = get_args(kind)[0], value
@@ -208,7 +209,7 @@ def _body_part(name: str, thing: type) -> object:
 
 
 def _struct(
-    name: str, of: Sequence[Declared], shapes: list[Any], **config: Any
+    name: str, of: Sequence[Declared], shapes: list[Json], **config: Any
 ) -> type[msgspec.Struct]:
     own = {each.name: each.field for each in of}
     api = {name: one.api for name, one in own.items() if one.api}
@@ -222,12 +223,12 @@ def _struct(
     )
 
 
-def _body(each: Declared) -> Any:
+def _body(each: Declared) -> Json:
     kind = each.field.body or _body_type(each.type, each.field)
     return kind | None if each.nullable else kind
 
 
-def _body_type(kind: Any, own: Field) -> Any:
+def _body_type(kind: Any, own: Field) -> Json:
     if own.money:
         return Money
     if is_part(kind):
@@ -240,12 +241,12 @@ def _body_type(kind: Any, own: Field) -> Any:
     return {int: Whole, datetime: Time, Decimal: str | int | float}.get(kind, kind)
 
 
-def _answer(each: Declared) -> Any:
+def _answer(each: Declared) -> Json:
     kind = each.field.answer or _answer_type(each.type, each.field)
     return kind | None if each.nullable else kind
 
 
-def _answer_type(kind: object, own: Field) -> Any:
+def _answer_type(kind: object, own: Field) -> Json:
     if is_part(kind):
         return answer_struct(own.parts[1], kind)
     if get_origin(kind) is tuple:
@@ -306,12 +307,12 @@ _OF_TEXT: Final[Mapping[object, Callable[[str], object]]] = {
 }
 
 
-def values_of(body: msgspec.Struct) -> dict[str, Any]:
+def values_of(body: msgspec.Struct) -> JsonObject:
     """Return the values that a request body sets, in the types of the thing."""
     return {name: _of_body(value) for name, value in given_fields(body).items()}
 
 
-def _of_body(value: Any) -> object:
+def _of_body(value: Json) -> object:
     if isinstance(value, list):
         return tuple(_of_body(one) for one in value)
     if isinstance(value, dict):
@@ -320,7 +321,7 @@ def _of_body(value: Any) -> object:
     return value if thing is None else thing(**values_of(value))
 
 
-def to_json(thing: Any) -> dict[str, Any]:
+def to_json(thing: Any) -> JsonObject:
     """Return the JSON form of the thing, the inverse of `values_of`."""
     return {
         each.json_name: _json(getattr(thing, each.name), each.field)
@@ -328,13 +329,13 @@ def to_json(thing: Any) -> dict[str, Any]:
     }
 
 
-def from_row(row: object, names: Iterable[str]) -> dict[str, Any]:
+def from_row(row: object, names: Iterable[str]) -> JsonObject:
     """Convert the columns of a row to the thing's values, with money in ten-thousandths."""
     values = {name: getattr(row, name) for name in names}
     return {n: to_units(v) if isinstance(v, Decimal) else v for n, v in values.items()}
 
 
-def to_row(thing: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def to_row(thing: type, values: JsonMapping) -> dict[str, Any]:
     """Convert the thing's values to the columns of its row, with money as decimals."""
     money = {each.name for each in declared(thing) if each.field.money}
     return {
@@ -343,7 +344,7 @@ def to_row(thing: type, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _json(value: Any, own: Field) -> Any:
+def _json(value: Json, own: Field) -> Json:
     if own.money and value is not None:
         return _amount(value)
     if isinstance(value, datetime):

@@ -7,9 +7,11 @@ Raise a problem where a rule is broken, with a message that names field, row and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import msgspec
+
+from cardsync.platform.value_types import JsonObject
 
 
 class Problem(Exception):
@@ -23,7 +25,7 @@ class Problem(Exception):
         super().__init__(message or " ".join((type(self).__doc__ or self.code).split()))
         self.headers = dict(headers or {})
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         return {"error": str(self), "code": self.code}
 
 
@@ -43,7 +45,7 @@ class WithStatus(Problem):
         super().__init__(headers=headers)
         self._answer = answer
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         return {name: getattr(self._answer, name) for name in self._answer.__struct_fields__}
 
 
@@ -395,7 +397,7 @@ class WithFigures(Problem):
         super().__init__(message)
         self._figures = figures
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         return super().body() | self._figures
 
 

@@ -19,7 +19,7 @@ from msgspec import inspect
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Dollars, Like
 from cardsync.platform.money import read_amount
-from cardsync.platform.value_types import Annotation
+from cardsync.platform.value_types import Annotation, Json, JsonObject
 
 __all__ = [
     "DECODERS", "Amount", "Id", "ReadBy", "given_fields", "like_of", "not_json", "read", "sentence",
@@ -60,7 +60,7 @@ class _Reading(type):
     """
 
     gives: type
-    read: Callable[[Any], Any]
+    read: Callable[[Json], Any]
     like: Like
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -97,7 +97,7 @@ Amount = ReadBy[Decimal, read_amount, Like(Dollars)]
 
 @overload
 def read(
-    given: Any,
+    given: Json,
     shape: type[T],
     at: str = "",
     refusal: type[errors.Problem] = errors.InvalidPayload,
@@ -105,7 +105,7 @@ def read(
     strict: bool = True,
 ) -> T: ...
 @overload
-def read(given: Any, shape: Annotation, at: str = "") -> Any: ...
+def read(given: Json, shape: Annotation, at: str = "") -> Json: ...
 def read(
     given: object,
     shape: object,
@@ -113,7 +113,7 @@ def read(
     refusal: type[errors.Problem] = errors.InvalidPayload,
     *,
     strict: bool = True,
-) -> Any:
+) -> Json:
     """Convert a decoded value, whose place in the body is `at`. Unless strict, texts may replace
     numbers. Raises `refusal`.
     """
@@ -125,7 +125,7 @@ def read(
         raise refusal(f"{at or 'body'}: holds half a character, {e.object[e.start]!a}") from e
 
 
-def _by_type(kind: Annotation, value: Any) -> object:
+def _by_type(kind: Annotation, value: Json) -> object:
     if is_read_by(kind):
         return kind.read(value)
     raise NotImplementedError
@@ -165,7 +165,7 @@ def _not_utf8(body: bytes) -> int:
     return len(body)
 
 
-def given_fields(read: msgspec.Struct) -> dict[str, Any]:
+def given_fields(read: msgspec.Struct) -> JsonObject:
     """Return the fields that a body has: the fields of the struct that are not UNSET."""
     named = {name: getattr(read, name) for name in read.__struct_fields__}
     return {name: value for name, value in named.items() if value is not msgspec.UNSET}
@@ -257,7 +257,7 @@ def _has_tag(kind: inspect.Type, given: object) -> bool:
     )
 
 
-def _part(given: Any, name: str, place: str) -> object:
+def _part(given: Json, name: str, place: str) -> object:
     if isinstance(given, dict):
         return given.get(name)
     # A field name that a client made up may look like a path.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -59,7 +59,7 @@ def pricing_replay_all(seller_id: int) -> Result:
 
     settings = settings_with()
 
-    async def replay(database: Database) -> list[dict[str, Any]]:
+    async def replay(database: Database) -> list[JsonObject]:
         return [line async for line in replay_runs(database, open_store(settings), seller_id)]
 
     runs = with_database(replay, settings)

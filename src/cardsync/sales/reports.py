@@ -8,15 +8,18 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar, TypeVarTuple
 
+from psycopg.rows import TupleRow
+
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.value_types import Values
 from cardsync.web.request import ApiRequest, provide_caller, reading
 
 USUAL_DAYS = 30
 
 # The summed columns of a report.
-Sum = tuple[Any, ...]
+Sum = TupleRow
 Found = TypeVar("Found")
 By = TypeVarTuple("By")
 
@@ -47,7 +50,7 @@ def span_of(
     return first or until - timedelta(days=days - 1), until
 
 
-def span_values(caller: Caller, first: date, last: date, most: int) -> dict[str, Any]:
+def span_values(caller: Caller, first: date, last: date, most: int) -> Values:
     """Return the SQL parameters of a range of days. Raises OwnerRequired, and InvalidPayload if
     `first` is after `last`, or the range has more than `most` days.
     """

@@ -11,7 +11,6 @@ import json
 import re
 from dataclasses import dataclass, fields
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 from litestar import Litestar
@@ -24,7 +23,7 @@ from cardsync import __version__
 from cardsync.access.audience import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.platform import errors
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import Json, JsonObject
 from cardsync.web import retired
 from cardsync.web.described_fields import sentences
 from cardsync.web.field_words import WORDS
@@ -114,7 +113,7 @@ class _Config(OpenAPIConfig):
         return _Document(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
-def complete(schema: JsonObject) -> dict[str, Any]:
+def complete(schema: JsonObject) -> JsonObject:
     components = schema["components"]
     _, own = msgspec.json.schema_components(
         [InternalError], ref_template="#/components/schemas/{name}"
@@ -168,7 +167,7 @@ def _name_as_classes(schema: JsonObject) -> None:
     }
     assert len({*schemas, *new.values()}) == len(schemas) + len(new)
 
-    def follow(part: Any) -> None:
+    def follow(part: Json) -> None:
         for one in part.values() if isinstance(part, dict) else part:
             if isinstance(one, dict | list):
                 follow(one)
@@ -212,7 +211,7 @@ def _drop_false(form: dict[str, object], *names: str) -> None:
             del form[name]
 
 
-def opened(document: Any) -> dict[str, Any]:
+def opened(document: Json) -> JsonObject:
     """Return the description with the shared answers and parameters copied into its operations."""
     whole: JsonObject = copy.deepcopy(document)
     components = whole["components"]
@@ -233,7 +232,7 @@ def opened(document: Any) -> dict[str, Any]:
     return whole
 
 
-def _unite(schema: Any) -> None:
+def _unite(schema: Json) -> None:
     """Simplify unions in place. Forms that may overlap become anyOf."""
     for part in schema.values() if isinstance(schema, dict) else schema:
         if isinstance(part, dict | list):
@@ -349,7 +348,7 @@ def _is_framework(answer: JsonObject) -> bool:
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
-def _finished(status: str, answer: JsonObject) -> dict[str, Any]:
+def _finished(status: str, answer: JsonObject) -> JsonObject:
     """Add a response's headers. For an error, restrict the schema's `code` to the codes that
     `web.problems` names in the description.
     """
@@ -370,7 +369,7 @@ def _finished(status: str, answer: JsonObject) -> dict[str, Any]:
     return {**answer, "headers": {**headers, **REQUEST_ID}}
 
 
-def _with_codes(schema: JsonObject, codes: list[str]) -> dict[str, Any]:
+def _with_codes(schema: JsonObject, codes: list[str]) -> JsonObject:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"type": "string", "enum": codes}}}]}
     forms = schema.get("oneOf", [schema])
@@ -379,7 +378,7 @@ def _with_codes(schema: JsonObject, codes: list[str]) -> dict[str, Any]:
     return {"oneOf": [_with_codes(form, codes) if form == ERROR_BODY else form for form in forms]}
 
 
-def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
+def _internal_error(status: str, code: str, description: str) -> JsonObject:
     same = {
         "properties": {
             "code": {"type": "string", "enum": [code]},

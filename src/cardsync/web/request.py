@@ -27,6 +27,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.value_types import Json
 from cardsync.web import bodies
 from cardsync.web.heavy_work import HEAVY, HeavyWork
 
@@ -72,7 +73,7 @@ def media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def storable(value: object) -> Any:
+def storable(value: object) -> Json:
     """Return a text of a path or header with U+FFFD for every NUL, which PostgreSQL stores neither
     as text nor as JSON; such a search finds nothing.
     """
@@ -119,7 +120,7 @@ class ApiRequest(AnyRequest):
     two bytes decide.
     """
 
-    async def json(self) -> Any:
+    async def json(self) -> Json:
         """Return the body as the type of the route's `data`. The framework itself would accept "1"
         for 1 and 1 for true, as it must in a query. Raises InvalidPayload.
         """
@@ -145,7 +146,7 @@ class Polled(Response[T]):
     which cost more than the encoding.
     """
 
-    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+    def to_asgi_response(self, *_: Any, **__: Any) -> Json:
         body = msgspec.json.encode(self.content)
         headers = [*JSON_HEADERS, (b"content-length", str(len(body)).encode())]
 

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 from cardsync.platform import errors
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     import httpx
@@ -54,7 +55,7 @@ def asking(server: str) -> Iterator[httpx.Client]:
         raise errors.CommandError(f"{server} cannot be asked: {e}") from e
 
 
-def answered(answer: httpx.Response) -> dict[str, Any]:
+def answered(answer: httpx.Response) -> JsonObject:
     """Return the JSON object of the server's answer. Raises CommandError for an error answer."""
     try:
         found = answer.json()

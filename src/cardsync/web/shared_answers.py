@@ -21,7 +21,7 @@ def share_answers(schema: JsonObject) -> None:
     """
     components = schema["components"]
     operations = [one for methods in schema["paths"].values() for one in methods.values()]
-    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    given: dict[tuple[str, str], list[JsonObject]] = {}
     asked: dict[tuple[str, str], list[tuple[list[Any], int]]] = {}
     for operation in operations:
         for status, answer in operation["responses"].items():

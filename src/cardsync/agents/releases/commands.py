@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from cardsync.operations.processes.command_line import (
     with_database,
 )
 from cardsync.platform import clock
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from cardsync.agents.releases.models import Release
@@ -158,7 +159,7 @@ def list_releases() -> Result:
 
     settings = settings_with()
 
-    async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    async def read(database: Database) -> tuple[list[JsonObject], list[JsonObject]]:
         async with database.shared() as session:
             releases, kills = await publish_releases.listed(session)
             killed = [
@@ -183,7 +184,7 @@ def list_releases() -> Result:
     return Result({"releases": releases, "kills": kills}, lines)
 
 
-def _release_json(row: Release, origin: str) -> dict[str, Any]:
+def _release_json(row: Release, origin: str) -> JsonObject:
     from cardsync.agents.releases.offer import Published
     from cardsync.agents.releases.update import download_path
     from cardsync.platform.kit.struct_rows import struct_of

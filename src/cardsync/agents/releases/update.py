@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from cardsync.agents.releases.known_releases import KnownReleases
 from cardsync.agents.releases.offer import Installation, Published, choose
+from cardsync.platform.value_types import JsonObject
 
 
 class ReleaseRecord(msgspec.Struct):
@@ -54,7 +54,7 @@ def update_fields(
     asks: Installation,
     now: datetime,
     origin: str,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the arguments of `Update`, or of a class that extends it."""
     offer = choose(known.shelf(product), asks, now)
     release = offer.release

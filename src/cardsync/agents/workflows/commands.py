@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cardsync.agents.workflows import pack_form
 from cardsync.operations.processes.command_line import Result, plain, prints, say, with_database
+from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
     from cardsync.agents.workflows.publish_packs import WorkflowPack, WorkflowPackKill
@@ -40,7 +41,7 @@ def publish_pack(file: Path, key_file: Path) -> Result:
     key = load_key(key_file)
     draft = publish_packs.read_draft(file)
 
-    async def put_out(database: Database) -> dict[str, Any]:
+    async def put_out(database: Database) -> JsonObject:
         async with database.shared() as session:
             return _pack_json(await publish_packs.publish(session, draft, key))
 
@@ -87,7 +88,7 @@ def list_packs() -> Result:
     """
     from cardsync.agents.workflows import publish_packs
 
-    async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    async def read(database: Database) -> tuple[list[JsonObject], list[JsonObject]]:
         async with database.shared() as session:
             packs, kills = await publish_packs.listed(session)
             return [_pack_json(row) for row in packs], [_kill_json(row) for row in kills]

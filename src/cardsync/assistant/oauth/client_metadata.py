@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.assistant.oauth import redirects
 from cardsync.assistant.oauth.refused import Refused
+from cardsync.platform.value_types import Json
 
 NAME_CHARACTERS: Final = 100
 REDIRECTS_MOST: Final = 20
@@ -53,7 +54,7 @@ def _name(given: object) -> str:
     return name[:NAME_CHARACTERS].strip() or _NAMELESS
 
 
-def must_be_public(told: Any) -> None:
+def must_be_public(told: Json) -> None:
     """Refuse a metadata document of a client that authenticates by a secret or a key, which this
     server cannot check. Parse and check the metadata. Raises Refused.
     """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from cardsync.platform.value_types import Json
 from cardsync.web.public_fetch import FetchRequest, NotFetched, Resolver, fetch, resolve
 
 SECONDS: Final = 5.0
@@ -16,7 +17,7 @@ def _is_json(kind: str) -> bool:
     return kind == "application/json" or kind.endswith("+json")
 
 
-async def fetch_json(url: str, *, development: bool = False, look_up: Resolver = resolve) -> Any:
+async def fetch_json(url: str, *, development: bool = False, look_up: Resolver = resolve) -> Json:
     """Return the document. Raises NotFetched."""
     asked = FetchRequest("application/json", _is_json, "it is no JSON", BYTES_MOST, SECONDS)
     body = await fetch(url, asked, development=development, look_up=look_up)

@@ -5,7 +5,7 @@ the collection.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from litestar import Router, delete, get, post, put
 from litestar.openapi.spec import (
@@ -16,6 +16,7 @@ from litestar.openapi.spec import (
     Schema,
 )
 from litestar.params import QueryParameter
+from litestar.types import ControllerRouterHandler
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_READING_TOKEN, READS
@@ -231,7 +232,7 @@ async def preview_buy_rule(
     return await draft_effect.preview_draft(session, caller, data, clock.now())
 
 
-HANDLERS: list[Any] = [
+HANDLERS: list[ControllerRouterHandler] = [
     preview_buy_rule,
     list_collections,
     bring_collection,

@@ -7,14 +7,14 @@ A part with several entries is a small table in the form. For example, the field
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.platform import errors
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent, read_percent
 from cardsync.platform.table_text import typed_number
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import JsonMapping, JsonObject
 
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 TEXTS: Final = (
@@ -165,9 +165,7 @@ def _whole(texts: Row, field: str) -> int | None:
     return number
 
 
-def _rows(
-    form: RuleForm, table: str, read: Callable[[Row], dict[str, object]]
-) -> list[dict[str, Any]]:
+def _rows(form: RuleForm, table: str, read: Callable[[Row], dict[str, object]]) -> list[JsonObject]:
     """Parse the rows of a table that are filled in. Raises InvalidRule, which names the row."""
     entries = []
     for place, row in enumerate(form.rows[table], start=1):
@@ -223,7 +221,7 @@ def _step(row: Row) -> dict[str, object]:
     return {"from": start, "less_bp": _percent("less", row["less"] or "0")}
 
 
-def _listed(row: Row, lists: Mapping[str, int]) -> dict[str, Any]:
+def _listed(row: Row, lists: Mapping[str, int]) -> JsonObject:
     if row["list"] not in lists:
         raise ValueError(f"there is no list {row['list'][:60]!r}")
     bp = _percent("change", row["change"])

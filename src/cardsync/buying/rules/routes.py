@@ -4,10 +4,11 @@ delete and run rule tests.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch, post
+from litestar.types import ControllerRouterHandler
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_READING_TOKEN, READS
@@ -139,7 +140,7 @@ async def check_buy_rule_tests(caller: Caller, session: AsyncSession) -> BuyRule
     return await buy_rule_tests.check(session, caller, clock.now())
 
 
-HANDLERS: list[Any] = [
+HANDLERS: list[ControllerRouterHandler] = [
     list_buy_rules,
     create_buy_rule,
     read_buy_rule,

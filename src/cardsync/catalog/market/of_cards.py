@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -165,7 +165,7 @@ class Market:
         """
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         return {
             "market_ids": list(self.cells.values()),
             "market_conditions": [cell.condition for cell in self.cells],

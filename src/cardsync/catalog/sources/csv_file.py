@@ -27,6 +27,7 @@ from cardsync.platform.table_text import (
     read_rows,
     refuse_other_kinds,
 )
+from cardsync.platform.value_types import JsonObject
 
 ROW_BYTES: Final = 1_000_000
 _HEADER_BYTES: Final = 1 << 16
@@ -59,7 +60,7 @@ def frames(path: Path) -> Frames:
                 yield rows, broken
 
 
-def rows(path: Path) -> Iterator[dict[str, Any] | Broken]:
+def rows(path: Path) -> Iterator[JsonObject | Broken]:
     """Yield each row. Raises CatalogError."""
     for frame, broken in frames(path):
         yield from frame.drop(ROW).iter_rows(named=True)

@@ -11,11 +11,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 import ijson
 
 from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.platform.value_types import Json
 
 # The maximum size of a record, or of the text between two records. A whole set of MTGJSON is one
 # record. As Python objects, a record may be twenty times as large.
@@ -66,7 +67,7 @@ class _Bounded:
         return data
 
 
-def items(path: Path, *prefixes: str) -> Iterator[Any]:
+def items(path: Path, *prefixes: str) -> Iterator[Json]:
     """Yield the values at a prefix: `item` is each element of a list, `data.item` each element of
     the list in the field `data`. Of two prefixes, the first is used if the file is a list.
     """
@@ -77,7 +78,7 @@ def items(path: Path, *prefixes: str) -> Iterator[Any]:
             bounded.renew()
 
 
-def few(path: Path, *prefixes: str) -> list[Any]:
+def few(path: Path, *prefixes: str) -> list[Json]:
     """Return the values at a prefix, for a file that is as small as a record, such as a list of
     sets.
     """
@@ -86,7 +87,7 @@ def few(path: Path, *prefixes: str) -> list[Any]:
         return [*ijson.items(bounded, _prefix(path, prefixes), use_float=True)]
 
 
-def pairs(path: Path, prefix: str) -> Iterator[tuple[str, Any]]:
+def pairs(path: Path, prefix: str) -> Iterator[tuple[str, Json]]:
     """Yield each name and value of the object at the prefix."""
     with opened(path) as file:
         bounded = _Bounded(file, path.name)
@@ -95,7 +96,7 @@ def pairs(path: Path, prefix: str) -> Iterator[tuple[str, Any]]:
             bounded.renew()
 
 
-def whole(path: Path) -> Any:
+def whole(path: Path) -> Json:
     """Return the one value of a small file."""
     return next(iter(few(path, "")))
 

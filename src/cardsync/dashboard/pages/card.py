@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
@@ -21,7 +21,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.card_charts import DAYS, charts_of, days_of, sources_of
 from cardsync.dashboard.pages.card_filters import VIEWS
 from cardsync.dashboard.pages.cards import pinned_by, read_asked
-from cardsync.dashboard.shell import PageRequest, back_to, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, back_to, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.seller_slots import Work
@@ -180,7 +180,7 @@ async def card_page(
     )
 
 
-def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> TemplateValues:
     """Return the explanation of the target: sources, receipt, fall and ladder. Pure."""
     receipt = receipt_of(steps)
     return {
@@ -192,7 +192,7 @@ def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> d
     }
 
 
-async def _costs(request: PageRequest, caller: Caller, card: CardWithHistory) -> dict[str, Any]:
+async def _costs(request: PageRequest, caller: Caller, card: CardWithHistory) -> TemplateValues:
     """Return the card's lots and profit, for a caller who sees revenue."""
     if not caller.sees_revenue or card.contribution is not None or card.custom:
         return {"cost": None}
@@ -212,7 +212,7 @@ async def _match(request: PageRequest, caller: Caller, card_id: int) -> MatchBod
 
 def _receipts(
     changed: WhatIf | None, why: Explanation | None, then: ReceiptThen | None
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the receipts of a changed rule, of the present price and of the moment of a sale."""
     return {
         "receipt_if": receipt_of(changed.steps if changed else []),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from cardsync.dashboard.shell import TemplateValues
 from cardsync.platform import clock
 from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.schemas import (
@@ -72,7 +73,7 @@ def seen_since(history: Sequence[PriceObservation], key: str) -> str | None:
     return since
 
 
-def charts_of(card: CardWithHistory, days: str) -> dict[str, Any]:
+def charts_of(card: CardWithHistory, days: str) -> TemplateValues:
     """Return the charts' points of these days, and the series that the card ever had."""
     shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
     return {

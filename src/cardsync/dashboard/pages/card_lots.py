@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from litestar import Response
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import see
+from cardsync.dashboard.shell import TemplateValues, see
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.typed_numbers import amount, read_id, whole
 from cardsync.sales.lots import write_lots
@@ -19,7 +19,7 @@ from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
 from cardsync.web.forms import Form
 
 
-def fields_of(form: Form) -> dict[str, Any]:
+def fields_of(form: Form) -> TemplateValues:
     """Read the fields of a lot's form; an empty cost is unknown. Raises InvalidPayload."""
     quantity = whole(form["quantity"], limits.LARGEST_ID, least=1)
     if quantity is None:

@@ -18,7 +18,7 @@ from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, games_of, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, games_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.stock.quick_add.type_ahead import products_like
@@ -75,7 +75,7 @@ async def draft_by_form(caller: Caller, form: Form, session: AsyncSession) -> Re
 
 async def found_cards(
     request: PageRequest, caller: Caller, session: AsyncSession
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the values for the search of a customer's cards."""
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]

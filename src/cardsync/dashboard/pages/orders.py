@@ -10,14 +10,14 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from litestar import get
 from litestar.response import Template
 
 from cardsync.access.caller import Caller
-from cardsync.dashboard.shell import PageRequest, games_of, show, url
+from cardsync.dashboard.shell import PageRequest, TemplateValues, games_of, show, url
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import profit
@@ -102,7 +102,7 @@ async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-async def _peek(request: PageRequest, caller: Caller) -> dict[str, Any]:
+async def _peek(request: PageRequest, caller: Caller) -> TemplateValues:
     """Return the order that the address names, if it exists, with its profit."""
     nothing = {"peek": None, "earned": None, "may_ship": False, "by": None}
     order_id = read_id(request.query_params.get("order", ""))
@@ -147,7 +147,7 @@ def waits(order: OrderRow | OrderInFull) -> bool:
     return to_ship(order.status, refund) and order.shipped_marked_at is None
 
 
-def _filters(wanted: OrderFilter) -> dict[str, Any]:
+def _filters(wanted: OrderFilter) -> TemplateValues:
     """Return the filters that are set, as the address has them, apart from the status."""
     named = {
         "search": wanted.search,

@@ -17,7 +17,7 @@ from cardsync.dashboard.bars import histogram
 from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.limits import DEFAULT_PRIORITY
@@ -201,7 +201,7 @@ def effect_of(
     draft: Draft | None,
     stored: JsonMapping | None,
     wanted: JsonMapping,
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the values, other than the draft's, of the part of the page that shows the effect; a
     new rule has no stored version. Pure.
     """
@@ -348,7 +348,7 @@ async def draft_part(
     """
     caller.must_be_owner()
     template = "pricing_draft.html"
-    values = {"draft": None, "is_part": True} | effect_of(None, NEW, NEW)
+    values: TemplateValues = {"draft": None, "is_part": True, **effect_of(None, NEW, NEW)}
     try:
         body = body_of(form, was_of(form))
         draft = await _previewed(

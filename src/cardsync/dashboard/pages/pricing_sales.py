@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
@@ -18,7 +18,7 @@ from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.promotion_templates import TEMPLATES, two_weeks
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
@@ -267,7 +267,7 @@ def _beside(
     stored: SaleShown | None,
     texts: Mapping[str, str],
     effect: PromotionEffect | None,
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the values for the effect's part of the page."""
     zone, now = zone_of(caller.account.time_zone), clock.now()
     live = stored is not None and stored.enabled

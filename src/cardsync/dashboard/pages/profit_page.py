@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from litestar import Response, get
 from litestar.response import Template
@@ -19,7 +19,7 @@ from cardsync.dashboard.bars import bars_of, waterfall_of
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
-from cardsync.dashboard.shell import PageRequest, reader_of, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, reader_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
@@ -156,7 +156,7 @@ async def _shown(
     first, last = span_of(
         caller, day_of(given, "from"), day_of(given, "to"), clock.now(), FACES[by][1]
     )
-    values: dict[str, Any] = {"summary": None, "audit": None, "lots": None, "points": []}
+    values: TemplateValues = {"summary": None, "audit": None, "lots": None, "points": []}
     values |= {"cards": {}, "bars": None}
     names: dict[int, str] = {}
     if by == "rule":

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from litestar import get
 from litestar.response import Template
 
 from cardsync.access.caller import Caller
 from cardsync.dashboard.bars import bars_of
-from cardsync.dashboard.shell import PageRequest, reader_of, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, reader_of, show
 from cardsync.platform import clock, errors
 from cardsync.sales.orders import sales_summary
 from cardsync.sales.orders.sales_summary_schemas import SalesSummary, SummaryBy
@@ -76,7 +76,7 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
     first, last = span_of(
         caller, day_of(given, "from"), day_of(given, "to"), clock.now(), FACES[by][1]
     )
-    values: dict[str, Any] = {"summary": None, "cards": None, "gaps": []}
+    values: TemplateValues = {"summary": None, "cards": None, "gaps": []}
     async with reading(request) as reads:
         if by == "cards":
             values["cards"] = await sales_summary.best_and_worst(reads, caller, first, last)

@@ -5,7 +5,7 @@ list, on shelves, on labels or in a CSV.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from litestar import Response, get
 from litestar.response import Stream
@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.search_of_ids import TICKED_MOST, search_of_ids
-from cardsync.dashboard.shell import HEADERS, PageRequest, see
+from cardsync.dashboard.shell import HEADERS, PageRequest, TemplateValues, see
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.settings import Settings
@@ -143,7 +143,7 @@ def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
     return see("/cards", done=together(notice, message("again")) if more else notice, **kept)
 
 
-def _query_of(selection: Selection) -> dict[str, Any]:
+def _query_of(selection: Selection) -> TemplateValues:
     """Return a selection as the query of an address."""
     if selection.card_ids is None:
         return selection.given

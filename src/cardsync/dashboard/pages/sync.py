@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from litestar import Response, get
 from litestar.response import Template
@@ -33,7 +33,7 @@ from cardsync.agents.sync.status import status_of
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences, together
-from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, TemplateValues, reader_of, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.kit.row_pages import Paging
@@ -123,7 +123,7 @@ def phase_words(phase: str) -> str:
 
 async def steering(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, back: str
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the values that `sync_steering.html` shows."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
@@ -168,7 +168,7 @@ async def sync_page(
     now = clock.now()
     asked_for = request.query_params.get("tasks", "")
     wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
-    values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": [], "cycles": [], "files": []}
+    values: TemplateValues = {"shown_tasks": None, "open_rollbacks": [], "cycles": [], "files": []}
     if caller.role == "owner":
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
         cycles = await past_cycles.page_of_cycles(session, caller, Paging(1, CYCLES_SHOWN))
@@ -202,7 +202,7 @@ async def sync_page(
 
 async def _agent(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the agent as it was seen last, and the release that waits for it."""
     seen: LastSeen = request.app.state.last_seen
     agent = await seen.agent(session, caller)

@@ -8,7 +8,6 @@ import secrets
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
 from litestar import Response, get
 from litestar.response import Template
@@ -19,7 +18,7 @@ from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.agents.sync import cancel
 from cardsync.agents.sync.last_seen import LastSeen, is_offline
 from cardsync.dashboard.pages.sync import KIND_NAMES, phase_words, start_of
-from cardsync.dashboard.shell import PageRequest, reader_of, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, reader_of, see, show
 from cardsync.platform import clock
 from cardsync.platform.settings import Settings
 from cardsync.shop.activity import entry_words
@@ -115,7 +114,7 @@ async def today_page(
 
 def _sync_line(
     request: PageRequest, caller: Caller, today: TodayBody, now: datetime
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return the values for the line of the sync, and its menu."""
     seen_at = clock.read_moment(today.sync.agent_last_seen_at)
     running = today.sync.in_progress
@@ -138,7 +137,7 @@ def _sync_line(
 
 async def _changes(
     request: PageRequest, caller: Caller, session: AsyncSession, now: datetime
-) -> dict[str, Any]:
+) -> TemplateValues:
     """Return what others did since the member's last visit, in words."""
     # The page reloads itself every minute; only a person's request counts as a visit.
     by_person = "hx-request" not in request.headers

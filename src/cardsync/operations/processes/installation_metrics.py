@@ -17,6 +17,7 @@ import structlog
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from psycopg.rows import TupleRow
 
 from cardsync import __version__
 from cardsync.platform import clock
@@ -113,7 +114,7 @@ class InstallationMetrics(Collector):
         with connect(self._settings.database_url, seconds=_SECONDS) as connection:
             connection.execute(f"SET statement_timeout = '{_SECONDS}s'".encode())
 
-            def rows(statement: str) -> list[tuple[Any, ...]]:
+            def rows(statement: str) -> list[TupleRow]:
                 return connection.execute(statement.encode(), {"now": now}).fetchall()
 
             due, resting = rows(_DUE), rows(_RESTING)

@@ -15,7 +15,6 @@ from typing import Any
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued
-from procrastinate.tasks import Task
 from sqlalchemy import or_, select, text
 
 from cardsync.agents.repairs.heal import drop_heals
@@ -47,6 +46,7 @@ from cardsync.platform.work.jobs import (
     REMATCHED_COLLECTIONS,
     SALES,
     SENDING,
+    AnyTask,
     Work,
     WorkDue,
     jobs,
@@ -70,7 +70,7 @@ from cardsync.stock.pictures.fetch_pictures import fetch_pictures
 from cardsync.web.public_fetch import Outward
 
 # The task for each stream of work_due.
-STREAMS: dict[str, Task[Any, Any, Any]] = {
+STREAMS: dict[str, AnyTask] = {
     "inventory": drain_inventory,
     COLLECTIONS: drain_collections,
     REMATCHED_CARDS: rematch_cards,

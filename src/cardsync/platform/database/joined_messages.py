@@ -72,7 +72,7 @@ class Messages:
         connection: Connection,
         parts: Sequence[str | Prepared],
         asked: Sequence[int],
-        values: Mapping[str, Any] | None = None,
+        values: Mapping[str, object] | None = None,
     ) -> list[list[TupleRow]]:
         """Return the rows of the statements with the numbers `asked`. Raises one of NAMES_LOST."""
         known = self._known.setdefault(connection, set() if self._planned else None)
@@ -111,10 +111,10 @@ def _has_rows(cursor: psycopg.AsyncCursor[object]) -> bool:
 
 
 async def piped(
-    connection: psycopg.AsyncConnection[Any],
+    connection: psycopg.AsyncConnection,
     statements: Sequence[str],
     asked: Sequence[int],
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, object] | None = None,
     row_factory: RowFactory[Any] = tuple_row,
 ) -> list[list[Any]]:
     """Send each statement as a message of a pipeline; return the rows of the statements `asked`."""

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import JsonMapping, JsonObject
 
 Image = JsonMapping
 # Images by row IDs, or by the values of several keys; JSON turns the IDs into texts.
@@ -69,7 +69,7 @@ class RowImages:
         self.columns = (*compared, *unseen)
         self._anew = anew
 
-    def of(self, row: object) -> dict[str, Any]:
+    def of(self, row: object) -> JsonObject:
         """Return the image of a row."""
         names = (*self.keys, *self.columns, "created_at")
         return {name: _plain(getattr(row, name)) for name in names}
@@ -111,7 +111,7 @@ class RowImages:
             ]
         )
 
-    def _key(self, key: Any) -> dict[str, Any]:
+    def _key(self, key: Any) -> JsonObject:
         return dict(zip(self.keys, key if isinstance(key, tuple) else (key,), strict=True))
 
 

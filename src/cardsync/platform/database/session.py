@@ -227,9 +227,9 @@ async def in_one_message(
     return await piped(await driver(session), bound, range(len(bound)), values, namedtuple_row)
 
 
-async def driver(session: AsyncSession) -> psycopg.AsyncConnection[object]:
+async def driver(session: AsyncSession) -> psycopg.AsyncConnection:
     """Return the psycopg connection under this session's transaction."""
     connection = await session.connection()
     raw = await connection.get_raw_connection()
     assert raw.driver_connection is not None
-    return cast("psycopg.AsyncConnection[Any]", raw.driver_connection)
+    return cast("psycopg.AsyncConnection", raw.driver_connection)

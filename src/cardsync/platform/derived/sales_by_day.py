@@ -11,7 +11,7 @@ day, in the zone that the row names.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import joined_by_hash, planned_each_time
+from cardsync.platform.value_types import Values
 
 DAYS_AT_ONCE: Final = 400
 # The day of orders without a date.
@@ -143,7 +144,7 @@ async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> lis
     """Store the sums of outdated days, newest first, at most some hundreds, and return these days.
     A change that commits in the meantime leaves its day outdated.
     """
-    values: dict[str, Any] = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
+    values: Values = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
     await session.execute(text(planned_each_time()))
     values["zone"] = await session.scalar(text(_ZONE), values)
     stale = (await session.execute(text(_STALE), values)).all()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from sqlalchemy import text
@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.dropped_cards import DROPPED
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
+from cardsync.platform.value_types import Values
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
@@ -134,7 +135,7 @@ async def _one(
     return dict(row._mapping)
 
 
-async def _listed(session: AsyncSession, values: dict[str, object]) -> dict[str, Any]:
+async def _listed(session: AsyncSession, values: dict[str, object]) -> dict[str, object]:
     """Store the listed value of each product line, zero without stock; return the sums of changed
     targets.
     """
@@ -158,7 +159,7 @@ async def _listed(session: AsyncSession, values: dict[str, object]) -> dict[str,
     }
 
 
-async def _movers(session: AsyncSession, values: dict[str, Any]) -> dict[str, object]:
+async def _movers(session: AsyncSession, values: Values) -> dict[str, object]:
     """Find the cards that moved most in each period, unless they were found within the last hour."""
     now: datetime = values["now"]
     found_at: datetime | None = await session.scalar(text(_MOVERS_AT), values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
@@ -26,6 +26,9 @@ from cardsync.platform.database.columns import Base
 from cardsync.platform.database.session import Database, driver
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import Origin, origin
+
+# A task of the queue.
+AnyTask: TypeAlias = Task[Any, Any, Any]
 
 if TYPE_CHECKING:
     from cardsync.platform.storage import Store
@@ -86,7 +89,7 @@ def work_of(context: procrastinate.JobContext) -> Work:
 SENDING = "sending"
 
 
-def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
+def nudging(task: AnyTask, seller_id: int) -> dict[str, Any]:
     """Return the options that defer a task for a seller: at most one job of it waits. In the queue
     SENDING at most one job per seller runs, so that a seller takes no slots from other sellers.
     """
@@ -108,7 +111,7 @@ _WAITING = text(
 )
 
 
-async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
+async def enqueue(session: AsyncSession, task: AnyTask, *, seller_id: int) -> None:
     """Defer `task` inside this session's transaction, unless a job of the seller is already
     waiting.
 

@@ -36,12 +36,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import procrastinate
 import psycopg
 import structlog
-from procrastinate.tasks import Task
 from sqlalchemy import inspect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -51,7 +50,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.telemetry import spans
-from cardsync.platform.work.jobs import Work, WorkDue, enqueue, work_of
+from cardsync.platform.work.jobs import AnyTask, Work, WorkDue, enqueue, work_of
 from cardsync.platform.work.metrics import WORK_ENDED, WORK_SECONDS
 from cardsync.platform.work.piece import CancelRequested, LeaseLost, Piece
 from cardsync.platform.work.setbacks import GiveUp, PutBack, TryAgain
@@ -139,7 +138,7 @@ class _Taken(Generic[P, H]):
 
 async def take_turn(
     stream: Stream[P, H],
-    task: Task[Any, Any, Any],
+    task: AnyTask,
     context: procrastinate.JobContext,
     seller_id: int,
 ) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.value_types import Row
+from cardsync.platform.value_types import Row, Values
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.engine import breaker
@@ -140,7 +140,7 @@ async def keep_found(
         )
         gives_way = {"seller": seller_id, "now": now, "by": _PRICING}
         await session.execute(text(_GIVE_WAY), gives_way)
-    drawn: dict[str, Any] = {"seller": seller_id, "part": found.part}
+    drawn: Values = {"seller": seller_id, "part": found.part}
     if left := _left((await session.execute(text(_IN_DRAW), drawn)).all(), found):
         await session.execute(text(_LEFT), drawn | {"left": left})
     if found.drawn.height:

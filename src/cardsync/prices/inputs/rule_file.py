@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,6 +19,7 @@ from msgspec import UNSET, UnsetType
 from cardsync.platform import errors
 from cardsync.platform.declared_fields import body_struct, declared, to_json
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
+from cardsync.platform.value_types import Json
 from cardsync.prices.engine.rules import InvalidRule, Rule, Sale, SellerPricing
 from cardsync.prices.inputs import rule_json as wire
 from cardsync.prices.limits import GUARDS
@@ -188,7 +189,7 @@ def read_rule_set(text: str) -> RuleSet:
     )
 
 
-def _settings(body: Any) -> SellerPricing:
+def _settings(body: Json) -> SellerPricing:
     if not isinstance(body, dict):
         raise errors.InvalidRule("settings: must be an object")
     try:

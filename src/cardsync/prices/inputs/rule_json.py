@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -96,7 +96,7 @@ SALE_NEEDS: Final = ("name", "adjust_bp", "starts_at", "ends_at")
 SaleBody = Annotated[JsonObject, Like(SaleFields, *SALE_NEEDS)]
 
 
-def read_body(body: Mapping[str, object], shape: type[msgspec.Struct]) -> dict[str, Any]:
+def read_body(body: Mapping[str, object], shape: type[msgspec.Struct]) -> JsonObject:
     """Return the fields that a body sets. Raise InvalidRule."""
     given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = read(given, shape, refusal=errors.InvalidRule)
@@ -130,7 +130,7 @@ def sale_from(values: Mapping[str, object], base: Sale | None, priority: int) ->
     return _built(Sale, {"id": 0, "priority": priority, **values})
 
 
-def to_json(thing: Rule | Sale) -> dict[str, Any]:
+def to_json(thing: Rule | Sale) -> JsonObject:
     """Return the rule or sale as API JSON, the inverse of `rule_from` or `sale_from`."""
     shown = declared_fields.to_json(thing)
     del shown["broken"]

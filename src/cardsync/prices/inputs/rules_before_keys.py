@@ -100,7 +100,7 @@ def undone(run: Run, changes: Iterable[Change]) -> Run | None:
     return replace(run, rules=[*rules.values()], sales=[*sales.values()], seller=seller)
 
 
-def _images_of(undo: JsonMapping) -> tuple[str, Mapping[str, Any]]:
+def _images_of(undo: JsonMapping) -> tuple[str, JsonMapping]:
     match undo["kind"]:
         case "pricing.sale":
             return undo["kind"], {str(undo["sale"]): undo["was"]}
@@ -128,7 +128,7 @@ def _sale(image: Mapping[str, object]) -> Sale:
     return msgspec.convert({**image, "floor": units}, Sale)
 
 
-def _of_seller(settings: JsonMapping) -> dict[str, Any]:
+def _of_seller(settings: JsonMapping) -> JsonObject:
     return {
         name: to_units(Decimal(value)) if name in MONEY_SETTINGS and value is not None else value
         for name, value in settings.items()

@@ -6,9 +6,8 @@ disables a rule is also refused if it has too many changes of rules and pins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, cast, get_args
+from typing import Annotated, Final, Literal, cast, get_args
 
 import msgspec
 
@@ -58,7 +57,7 @@ class RuleChange:
     place: str
     op: RuleOp
     rule_id: int | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: JsonMapping = field(default_factory=dict)
     scope: str | None = None
     type: ActionType = "pricing.change_set"
 
@@ -77,7 +76,7 @@ class PinChange:
     place: str
     op: Literal["set", "remove"]
     marketplace_id: int
-    price: Any = None
+    price: Json = None
     type: ActionType = "pricing.pins"
 
 
@@ -90,7 +89,7 @@ class ListChange:
     place: str
     op: ListOp
     list_id: int | None = None
-    name: Any = None
+    name: Json = None
     selection: Selection | None = None
     type: ActionType = "lists.change_set"
 
@@ -140,7 +139,7 @@ class Actions:
         return [change for change in self.changes if isinstance(change, OwnChange)]
 
 
-def kept_actions(actions: Any) -> Actions:
+def kept_actions(actions: Json) -> Actions:
     """Read the actions of a stored plan, which may hold a write outside plans."""
     changes: list[Change] = []
     plain = []

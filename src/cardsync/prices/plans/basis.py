@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -75,7 +74,7 @@ async def _sales(session: AsyncSession, seller_id: int, actions: Actions) -> dic
     return {str(sale.id): rule_json.to_json(sale) for sale in sales if sale.id in named}
 
 
-async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
+async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> JsonObject:
     changes = (own.body["set"] for own in actions.own if own.type == "pricing.settings")
     named = [name for values in changes for name in values]
     if not named:

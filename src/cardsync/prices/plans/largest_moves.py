@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Any
 
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.money import dollars_or_none
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.simulate import furthest, simulate
 from cardsync.prices.inputs.cards_to_price import Stock
 from cardsync.prices.limits import PLAN_CARDS_SHOWN
@@ -31,7 +31,7 @@ async def largest_moves(
     seller_id: int,
     effect: Effect,
     now: datetime,
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the moves as JSON of `schemas.CardMove`, ordered by the change of the listed value,
     largest first. Call it while the write is in effect.
     """
@@ -61,7 +61,7 @@ async def largest_moves(
     ]
 
 
-def _furthest(moved: pl.DataFrame) -> list[dict[str, Any]]:
+def _furthest(moved: pl.DataFrame) -> list[JsonObject]:
     steps = [
         (pl.col(f"{side}_after").fill_null(0) - pl.col(side).fill_null(0)).abs()
         for side in ("today", "worst")

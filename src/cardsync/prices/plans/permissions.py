@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, read_json
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.loss.decide import DEFAULTS, By, Credential, Mode, credential_of, denied
 from cardsync.prices.plans.actions import ACTION_TYPES, ActionType
 from cardsync.prices.plans.feed_entries import note_permission
@@ -170,7 +171,7 @@ def _read(body: Mapping[str, object]) -> list[tuple[Credential, ActionType, Mode
     found: list[tuple[Credential, ActionType, Mode]] = []
     for name, modes in body.items():
         credential: Credential = read_json.read(name, Credential, name)
-        for action, mode in read_json.read(modes, dict[str, Any], name).items():
+        for action, mode in read_json.read(modes, JsonObject, name).items():
             place = f"{name}.{action}"
             kind: ActionType = read_json.read(action, ActionType, place)
             found.append((credential, kind, read_json.read(mode, Mode, place)))

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.platform.money import to_units
+from cardsync.platform.value_types import Values
 from cardsync.prices.engine.rules import ReviewLimits, Rule, Sale, Stale
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import simulate, worth
@@ -76,7 +77,7 @@ class Reach:
     """
 
     where: str
-    values: dict[str, Any]
+    values: Values
     card_ids: Sequence[int] | None = None
     anew: bool = False
 

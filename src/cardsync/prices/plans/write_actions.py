@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -16,7 +16,7 @@ from cardsync.stock.cards.bulk_selection import Selection
 Action = JsonObject
 
 
-def _values(body: Mapping[str, object]) -> dict[str, Any]:
+def _values(body: Mapping[str, object]) -> JsonObject:
     return {name: value for name, value in body.items() if name != "confirm"}
 
 

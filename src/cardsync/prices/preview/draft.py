@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import polars as pl
@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.platform.value_types import Values
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs import rule_json
@@ -94,7 +95,7 @@ async def preview_draft(
     kept = rules[:-1]
     queries = [draft.query] + ([former.query] if former is not None and former.live else [])
     found = await selections(session, seller_id, queries)
-    bound: dict[str, Any] = {}
+    bound: Values = {}
     conditions = [
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
     ]

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import polars as pl
@@ -30,6 +30,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import encoded_frame
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject, Values
 from cardsync.prices.engine import engine, missing_evidence
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
@@ -114,7 +115,7 @@ async def priced(
     seller_id = caller.seller_id
     account, live = await live_run(session, seller_id, now)
     run = await asked(session, seller_id, given.rules, given.sales, live)
-    bound: dict[str, Any] = {}
+    bound: Values = {}
     where = await _where(session, seller_id, given.search, bound)
     return await simulate_stock(await read_stock(session, account, run, where, **bound))
 
@@ -211,7 +212,7 @@ async def figures(
     )
 
 
-def _counts(effect: Effect) -> dict[str, Any]:
+def _counts(effect: Effect) -> JsonObject:
     out, counted = effect.cards, effect.counts
     before, after = effect.worth
     current = pl.col("current_price")

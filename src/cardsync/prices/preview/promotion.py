@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import polars as pl
@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import JsonObject, Values
 from cardsync.prices.engine.expressions import cents, scaled
 from cardsync.prices.engine.rules import WHOLE_BP, Sale
 from cardsync.prices.engine.run_inputs import ENDING_CENTS
@@ -57,7 +57,7 @@ async def preview_promotion(
     query = await need_readable(session, caller.seller_id, sale.query, "sale.query")
     sale = as_if_on(replace(sale, query=query), now)
     others = [one for one in live.sales if one.id != sale.id]
-    bound: dict[str, Any] = {}
+    bound: Values = {}
     [selection] = await selections(session, caller.seller_id, [query])
     where = f"{ON_SALE} AND c.quantity > 0 AND {condition_of(selection, bound, 'p')}"
     stock = await read_stock(

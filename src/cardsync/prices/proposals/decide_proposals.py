@@ -23,7 +23,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.proposals.models import Proposal
 
 Answer = Literal["accepted", "dismissed", "snoozed"]
@@ -100,7 +100,7 @@ class Kind:
     newer: str
     changed: str
     accept: Callable[[Deciding, Rows], Awaitable[Accepted]]
-    undo: Callable[[Deciding, Mapping[str, Any]], Awaitable[None]]
+    undo: Callable[[Deciding, JsonMapping], Awaitable[None]]
     feed_entry: Callable[[Answer, Accepted, datetime], FeedEntry]
 
 

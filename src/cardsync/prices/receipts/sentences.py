@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.money import dollars_or_none, percent
+from cardsync.platform.value_types import Json
 from cardsync.prices.engine.engine import PRICE_INPUTS, PRICE_STEPS
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
@@ -113,7 +114,7 @@ def _step(
     }
 
 
-def input_shown(name: str, value: Any) -> object:
+def input_shown(name: str, value: Json) -> object:
     """Return one of the engine's inputs in the form of the API."""
     if isinstance(value, datetime):
         return rfc3339(value)

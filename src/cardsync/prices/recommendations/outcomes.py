@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from psycopg.rows import TupleRow
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -254,7 +255,7 @@ def _outcome(
     )
 
 
-def _figures(effect: Effect) -> tuple[Any, ...]:
+def _figures(effect: Effect) -> TupleRow:
     """Return the values of an effect, which are the last fields of an outcome or a hold-out."""
     known = effect.low is not None and effect.high is not None
     return (

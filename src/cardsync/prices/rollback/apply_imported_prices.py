@@ -14,7 +14,6 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import msgspec
 import procrastinate
@@ -26,6 +25,7 @@ from cardsync.agents.seller_state.state import Lease, hold_lease, own_state, rel
 from cardsync.platform import clock
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
+from cardsync.platform.value_types import Values
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import Work, enqueue, jobs, mark_due
 from cardsync.prices.decisions.ended import Applied, ended
@@ -183,7 +183,7 @@ async def _rollback_of(work: Work, event: RepricingEvent) -> PriceRollback | Non
         return await rollback_of(session, event.seller_id, event.rollback_id)
 
 
-async def _next(work: Work, values: dict[str, Any]) -> int | None:
+async def _next(work: Work, values: Values) -> int | None:
     async with work.database.tenant(values["seller"]) as session:
         bound = {name: values[name] for name in ("seller", "rollback", "after", "slab")}
         last: int | None = await session.scalar(text(_NEXT), bound)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 import procrastinate
 from sqlalchemy import select, text
@@ -23,6 +22,7 @@ from cardsync.agents.seller_state.lease import UnderLease
 from cardsync.agents.seller_state.state import Lease, hold_lease, locked, own_state, release_lease
 from cardsync.platform import clock
 from cardsync.platform.database.session import run
+from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import Work, enqueue, jobs, mark_due, mark_due_by
 from cardsync.platform.work.streams import due_of, forget
@@ -72,7 +72,7 @@ async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
         await end(session, state, rollback, "failed", now, error)
 
 
-async def failure_of(session: AsyncSession, rollback: PriceRollback) -> dict[str, Any] | None:
+async def failure_of(session: AsyncSession, rollback: PriceRollback) -> JsonObject | None:
     """Return the error of the rollback's task if the task failed permanently, else None."""
     query = select(AgentTask.error).where(
         AgentTask.seller_id == rollback.seller_id,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -184,7 +184,7 @@ async def values_of(
     scope: Scope,
     after: int = 0,
     last: int = _ALL,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the values of a statement over the scope, for the card ids above `after` and up to
     `last`.
     """
@@ -203,7 +203,7 @@ async def diff_of(
     session: AsyncSession,
     seller_id: int,
     scope: Scope,
-) -> tuple[int, list[dict[str, Any]]]:
+) -> tuple[int, list[JsonObject]]:
     """Return the number of cards that would change, and the first of these cards."""
     values = await values_of(session, seller_id, scope)
     rows = [

@@ -7,7 +7,7 @@ Every card that any test selects is read and priced once, by the preview's engin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.money import dollars_or_none
+from cardsync.platform.value_types import Values
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import (
     ON_SALE,
@@ -47,7 +48,7 @@ async def judge(
             _judged(test, each, pl.DataFrame()) for test, each in zip(tests, found, strict=True)
         ]
     account = await session.get_one(Account, seller_id)
-    bound: dict[str, Any] = {}
+    bound: Values = {}
     conditions = {
         place: condition_of(selection, bound, f"t{place}")
         for place, selection in enumerate(found)

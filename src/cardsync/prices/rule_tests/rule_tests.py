@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -28,7 +28,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy, given_fields, read
 from cardsync.platform.settings import Settings
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.rule_json import Name, Query
 from cardsync.prices.inputs.rule_queries import need_readable
@@ -210,7 +210,7 @@ async def verdicts_of(
         )
 
 
-def _read(body: Mapping[str, object]) -> dict[str, Any]:
+def _read(body: Mapping[str, object]) -> JsonObject:
     """Read the fields of a test. Raises InvalidPayload for an unknown field or a wrong value."""
     given = {name: value for name, value in body.items() if name not in _SHOWN}
     return given_fields(read(given, RuleTestFields))

@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.platform import errors, money
 from cardsync.platform.declared_fields import VALUE, Declared, declared, filled, is_part
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import Json, JsonMapping, JsonObject
 from cardsync.prices.engine.rules import Cap, ReviewLimits, Rule, SmallCap, Stale
 
 RuleJson = JsonMapping
@@ -85,7 +85,7 @@ def _later(name: str) -> str:
     return name if name in _LATER else ""
 
 
-def _said(each: Declared, value: Any) -> list[str]:
+def _said(each: Declared, value: Json) -> list[str]:
     """Return the sentences of a field's value."""
     if value is None or value is False:
         return []
@@ -97,7 +97,7 @@ def _said(each: Declared, value: Any) -> list[str]:
     return [filled(each.field.says, shown)] if each.field.says else []
 
 
-def _in_words(each: Declared, value: Any) -> str:
+def _in_words(each: Declared, value: Json) -> str:
     return percent(value) if each.is_percent else str(value)
 
 
@@ -181,7 +181,7 @@ def _reviewed(review: RuleJson) -> list[str]:
     return [f"{said[0].upper()}{said[1:]} need your approval."]
 
 
-_OWN_SENTENCES: Final[Mapping[str, Callable[[Any], list[str]]]] = {
+_OWN_SENTENCES: Final[Mapping[str, Callable[[Json], list[str]]]] = {
     "floor_cost_bp": _above_cost,
     "cap": _capped,
     "undercut_up_bp": _undercut,
@@ -299,7 +299,7 @@ def form_of(rule: RuleJson) -> dict[str, str]:
     }
 
 
-def _texts(each: Declared, value: Any, prefix: str = "") -> dict[str, str]:
+def _texts(each: Declared, value: Json, prefix: str = "") -> dict[str, str]:
     if not is_part(each.type):
         return {one.name: _text(each, value) for one in _inputs(each, prefix)}
     texts: dict[str, str] = {}
@@ -309,7 +309,7 @@ def _texts(each: Declared, value: Any, prefix: str = "") -> dict[str, str]:
     return texts
 
 
-def _text(each: Declared, value: Any) -> str:
+def _text(each: Declared, value: Json) -> str:
     # An amount of 0 has no effect if the field can't be null.
     if value is None or (each.field.money and not each.nullable and not Decimal(value)):
         return ""
@@ -318,7 +318,7 @@ def _text(each: Declared, value: Any) -> str:
     return percent_field(value) if each.is_percent else str(value)
 
 
-def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
+def read_form(texts: Mapping[str, str], was: RuleJson) -> JsonObject:
     """Read a form's texts into the body of a rule; `was` is the rule that the form was made from.
 
     Raises InvalidRule, naming the field.
@@ -337,7 +337,7 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
     return body
 
 
-def _read(each: Declared, texts: Mapping[str, str], key: str, default: object) -> Any:
+def _read(each: Declared, texts: Mapping[str, str], key: str, default: object) -> Json:
     text = texts.get(key)
     if each.type is bool:
         return text == "true"
@@ -371,12 +371,12 @@ def _adjusted(texts: Mapping[str, str], was: object) -> int:
     return -points if texts.get("side") == "under" and points > 0 else points
 
 
-def _review(texts: Mapping[str, str], was: object) -> dict[str, Any] | None:
+def _review(texts: Mapping[str, str], was: object) -> JsonObject | None:
     """Return the rule's own review limits, None if the seller-wide limits apply."""
     return _part(ReviewLimits, "review", texts) if texts.get("review_own") == "true" else None
 
 
-def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | None:
+def _cap(texts: Mapping[str, str], was: RuleJson | None) -> JsonObject | None:
     cap = _part(Cap, "cap", texts)
     small = _small(texts) if "small_below" in texts else was.get("small") if was else None
     if cap["up_bp"] is None and cap["down_bp"] is None and small is None:
@@ -394,7 +394,7 @@ def _small(texts: Mapping[str, str]) -> dict[str, object] | None:
     raise errors.InvalidRule("small_below: is required when cheap cards have their own limits")
 
 
-def _stale(texts: Mapping[str, str], was: object) -> dict[str, Any] | None:
+def _stale(texts: Mapping[str, str], was: object) -> JsonObject | None:
     keys = [f"stale_{each.form_name}" for each in declared(Stale)]
     if not any(texts.get(key) for key in keys):
         return None
@@ -406,7 +406,7 @@ def _stale(texts: Mapping[str, str], was: object) -> dict[str, Any] | None:
     return _part(Stale, "stale", texts)
 
 
-_READERS: Final[Mapping[str, Callable[[Mapping[str, str], Any], Any]]] = {
+_READERS: Final[Mapping[str, Callable[[Mapping[str, str], Json], Json]]] = {
     "fallback_sources": _fallbacks,
     "adjust_bp": _adjusted,
     "stale": _stale,

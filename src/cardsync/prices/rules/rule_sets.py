@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -23,7 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import Json, JsonMapping
 from cardsync.prices.engine.preset_rules import preset_rule
 from cardsync.prices.engine.rules import InvalidRule, Rule
 from cardsync.prices.inputs import rule_json
@@ -76,7 +76,7 @@ async def create(
     caller: Caller,
     body: JsonMapping,
     now: datetime,
-    override_reason: Any = None,
+    override_reason: Json = None,
 ) -> Saved:
     """Create a rule. Raise InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import Json, JsonMapping
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import all_rows, one_row, rule_of
 from cardsync.prices.models import PricingRule
@@ -137,7 +137,7 @@ def settings_texts(values: Mapping[str, object]) -> dict[str, str]:
     return {name: _text(name, value) for name, value in values.items()}
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: Json) -> str:
     """Return the text of one setting, with basis points in percent."""
     if value is None:
         return ""

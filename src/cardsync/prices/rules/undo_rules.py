@@ -19,6 +19,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import Image, RowImages
 from cardsync.platform.limits import RULES
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import rule_of
@@ -29,12 +30,12 @@ COLUMNS: Final = ("name", "priority", "enabled", "state", "preset", "query", "se
 IMAGES: Final = RowImages(PricingRule, *COLUMNS, anew=True)
 
 
-def rule_json_of(row: PricingRule) -> dict[str, Any]:
+def rule_json_of(row: PricingRule) -> JsonObject:
     """Return a rule as API JSON."""
     return rule_json.to_json(rule_of(row))
 
 
-def differing(rule: Image, other: Image) -> dict[str, Any]:
+def differing(rule: Image, other: Image) -> JsonObject:
     """Return the rule's fields that differ from `other`. Pure."""
     return {name: value for name, value in rule.items() if other.get(name) != value}
 
@@ -43,7 +44,7 @@ def undo_of(
     before: Iterable[Image],
     after: Iterable[Image],
     kind: str = KIND,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the values with which a change of rules is undone. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]

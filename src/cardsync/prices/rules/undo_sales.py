@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,6 +18,7 @@ from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, Image, RowImages
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.inputs.rule_rows import SALE_COLUMNS
@@ -32,7 +33,7 @@ SETTINGS: Final = "pricing.settings"
 IMAGES: Final = RowImages(PricingSale, *(name for name in SALE_COLUMNS if name != "id"))
 
 
-def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:
+def undo_of(sale_id: int, was: Image | None, became: Image | None) -> JsonObject:
     """Return the values with which a change is undone; None is a missing sale. Pure."""
     return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
 
@@ -61,7 +62,7 @@ UNDO_SALE: Final = undo_queried(
 )
 
 
-def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
+def plain_settings(account: Account, names: Iterable[str]) -> JsonObject:
     """Return settings in the form that Activity stores."""
     values = {name: getattr(account, name) for name in names}
     return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}

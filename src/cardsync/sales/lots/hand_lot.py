@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.sales.lots.add_lots import CENT, COST_MOST, NewLot
 
 Given = tuple[int, int, Decimal | None, date | None]
@@ -30,7 +29,7 @@ def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[New
     ]
 
 
-def changed_fields(caller: Caller, given: JsonMapping, now: datetime) -> dict[str, Any]:
+def changed_fields(caller: Caller, given: JsonMapping, now: datetime) -> JsonObject:
     """Return the changes of a lot, with checked cost and day. Raises InvalidPayload."""
     changes = dict(given)
     if "cost" in changes:

@@ -9,8 +9,11 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, Literal
 
+from psycopg.rows import TupleRow
+
 from cardsync.access.caller import Caller
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.value_types import Values
 from cardsync.sales.limits import SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS, SOLD_WITHOUT_COST
 from cardsync.sales.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
 from cardsync.sales.lots.profit_by_day import KEPT, LIVE_DAYS, live
@@ -124,7 +127,7 @@ async def sums_by(
     reading: Reading,
     by: Key,
     values: Mapping[str, object],
-) -> list[tuple[Any, ...]]:
+) -> list[TupleRow]:
     """Return the sums of each day, game or rule: stored sums of current days, and computed sums of
     outdated days.
     """
@@ -201,11 +204,11 @@ async def of_orders(reading: Reading, caller: Caller, orders: Sequence[int]) -> 
     return profit_of(*found[0]) if found else None
 
 
-async def _values(reading: Reading, caller: Caller, **named: object) -> dict[str, Any]:
+async def _values(reading: Reading, caller: Caller, **named: object) -> dict[str, object]:
     return {"seller": caller.seller_id, **named, **await settings(reading, caller)}
 
 
-async def settings(reading: Reading, caller: Caller) -> dict[str, Any]:
+async def settings(reading: Reading, caller: Caller) -> Values:
     """Return the account's settings that affect profit."""
     [row] = await reading.rows(SETTINGS, {"seller": caller.seller_id})
     names = ("zone", "fee_level", "letter_postage", "parcel_postage", "supplies", "costing")

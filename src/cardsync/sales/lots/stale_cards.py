@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.platform.value_types import Values
 
 _HAS_LOTS: Final = "SELECT EXISTS (SELECT FROM lot WHERE seller_id = :seller)"
 # Only cards with lots are marked: a card without a lot has no cost that could be outdated.
@@ -53,7 +54,7 @@ async def mark_all(session: AsyncSession, seller_id: int) -> None:
     await mark(session, seller_id, Figure.LOTS)
 
 
-async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]) -> None:
+async def mark_sold(session: AsyncSession, found: str, values: Values) -> None:
     """Mark the cards that have lots among the `sku_id`s that the query `found` returns, and request
     a refresh. Uploads of orders wait for each other only at this request.
     """

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
+from psycopg.rows import TupleRow
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -29,7 +30,7 @@ from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import JsonMapping, Values
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders.returns_schemas import (
@@ -152,7 +153,7 @@ async def desk(
     return ReturnsPage(returned, *paging.of(counts[wanted]), states)
 
 
-def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
+def _by_order(rows: Sequence[TupleRow]) -> dict[int, list[Copies]]:
     found: dict[int, list[Copies]] = {}
     for order_id, *reported, box, slot in rows:
         place = Place(box, slot) if box is not None else None
@@ -296,7 +297,7 @@ def _by_item(put: Sequence[PutCopies], copies: Sequence[Copies]) -> list[tuple[i
 
 async def _count(
     session: AsyncSession,
-    values: Mapping[str, Any],
+    values: Values,
     back: Sequence[Sequence[int]],
     sign: int,
 ) -> None:

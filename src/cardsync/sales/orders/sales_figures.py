@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from psycopg.rows import TupleRow
 
 from cardsync.sales.reports import Sum, start_of, summed, total
 
@@ -39,7 +41,7 @@ class Figures(NamedTuple):
     gaps: list[date]
 
 
-def figures(days: Sequence[tuple[Any, ...]], reported: Collection[date], by: str) -> Figures:
+def figures(days: Sequence[TupleRow], reported: Collection[date], by: str) -> Figures:
     """Return the periods that have orders, oldest first. Each row of `days` is a day and the
     figures of `Period` from `orders` to `fees`; the fees are those of the profit. `reported` is the
     first days of months with a report.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.room_sql import queries_of
@@ -129,7 +129,7 @@ def _unsold(
     return UnsoldCardShown(card_id, name, set_name, condition, quantity, money(value) or "", days)
 
 
-def _values(caller: Caller, first: date, last: date, most: int) -> dict[str, Any]:
+def _values(caller: Caller, first: date, last: date, most: int) -> dict[str, object]:
     return span_values(caller, first, last, most) | {
         "member": caller.member_id,
         "first_month": first.replace(day=1),

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from psycopg.rows import TupleRow
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.marketplace_time import PLACED_AT
@@ -444,7 +445,7 @@ class CustomersPage(msgspec.Struct):
     repeat_rate: float
 
 
-def earned_fields(kept: Sequence[Any] | None) -> dict[str, Any]:
+def earned_fields(kept: TupleRow | None) -> dict[str, Any]:
     """Return a customer's profit fields from `pieces`, `costed` and `profit` of `customer_sum`, all
     null for a customer without a row. The profit is unknown (null) if no copy has a known cost,
     unless all copies were returned: then the profit is their postage. Pure.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -26,6 +26,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import read_amount, usd
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.platform.value_types import Values
 from cardsync.sales.errors import MissingSettled
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.orders.pull_sessions import PULLS
@@ -93,7 +94,7 @@ async def missing_cards(
     """Return the missing cards without a decision, oldest first: of some orders, of a session, or
     all of them.
     """
-    named: dict[str, object] = {
+    named: Values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "orders": None if order_ids is None else list(order_ids),
@@ -186,7 +187,7 @@ async def _settle_card(session: AsyncSession, named: Mapping[str, object]) -> _S
 
 
 async def _pull_settled(
-    session: AsyncSession, caller: Caller, named: Mapping[str, Any], now: datetime
+    session: AsyncSession, caller: Caller, named: Values, now: datetime
 ) -> bool:
     """Mark the copies as pulled if the outcome provides them, then mark the order as pulled if
     nothing is left to pull. Return whether the order was marked as pulled.
@@ -217,7 +218,7 @@ async def settle(
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     outcome, refund = way.outcome, way.refund
-    named: dict[str, Any] = {
+    named: Values = {
         "seller": caller.seller_id,
         "order": order_id,
         "item": item_id,

@@ -5,7 +5,7 @@ The structs for phones have no buyer's name or address. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -13,6 +13,7 @@ from cardsync.access.caller import Buyer
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
 from cardsync.platform.shelf_place import Place
+from cardsync.platform.value_types import JsonObject
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.pulling.progress import Outcome, State
 from cardsync.sales.pulling.queue import Entry, PhoneLink, Queue
@@ -177,7 +178,7 @@ def pull_marks(
     return PullMarks(**_queue_json(queue, link, device), outcomes=outcomes)
 
 
-def _queue_json(queue: Queue, link: PhoneLink, device: str) -> dict[str, Any]:
+def _queue_json(queue: Queue, link: PhoneLink, device: str) -> JsonObject:
     line = link.product_line
     entries = queue.of_line(line)
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -19,6 +19,7 @@ from cardsync.access.models import SETTINGS, Account
 from cardsync.platform import errors
 from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.shop.accounts import account_settings, sellers
 from cardsync.shop.accounts.schemas import line_switches
 
@@ -109,8 +110,8 @@ async def change_shown(
     return changed
 
 
-def _read(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    values, problems = dict[str, Any](), dict[str, str]()
+def _read(texts: Mapping[str, str]) -> tuple[JsonObject, dict[str, str]]:
+    values, problems = JsonObject(), dict[str, str]()
     for name, text in texts.items():
         if name.startswith(LINE):
             continue

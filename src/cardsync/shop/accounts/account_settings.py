@@ -25,6 +25,7 @@ from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
 
@@ -75,7 +76,7 @@ async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> N
     await reprice.begin(session, seller_id, "settings", now)
 
 
-def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
+def _plain(account: Account, names: Iterable[str]) -> JsonObject:
     """The fields as JSON holds them."""
     values = {name: getattr(account, name) for name in names}
     return {

@@ -21,7 +21,7 @@ from cardsync.operations.processes.command_line import (
 )
 from cardsync.platform import clock
 from cardsync.platform.limits import PLANS
-from cardsync.platform.value_types import NamedRow
+from cardsync.platform.value_types import JsonObject, NamedRow
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -111,7 +111,7 @@ def seller_show(seller_id: int) -> Result:
     """
     from cardsync.shop.accounts import sellers
 
-    async def read(database: Database) -> dict[str, Any]:
+    async def read(database: Database) -> JsonObject:
         async with database.tenant(seller_id) as session:
             return await sellers.show_seller(session, seller_id)
 

@@ -40,6 +40,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import JsonObject
 from cardsync.shop.accounts import challenges
 from cardsync.shop.limits import KEY_NAME_CHARACTERS, PASSKEYS_OF_MEMBER
 
@@ -104,7 +105,7 @@ async def begin(
     caller: Caller,
     place: Place,
     now: datetime,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the options with which a browser makes a passkey."""
     member = await session.scalar(
         select(Member).where(Member.seller_id == caller.seller_id, Member.id == caller.member_id)

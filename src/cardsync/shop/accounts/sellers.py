@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from sqlalchemy import delete, select, text
@@ -157,7 +157,7 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, o
 async def change_seller(
     session: AsyncSession,
     seller_id: int,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     actor: str = OPERATOR,
 ) -> Activity | None:
     """Change the values that differ, and note the change in the activity feed; `session` is in the

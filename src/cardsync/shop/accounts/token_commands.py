@@ -9,7 +9,7 @@ import click
 from cardsync.access.audience import SCOPES
 from cardsync.operations.processes.command_line import ROW_ID, Result, plain, prints, with_database
 from cardsync.platform import clock
-from cardsync.platform.value_types import Row
+from cardsync.platform.value_types import JsonObject, Row
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -44,7 +44,7 @@ def token_create(seller_id: int, scopes: tuple[str, ...], name: str, days: int |
     """
     from cardsync.access import access_tokens
 
-    async def mint(database: Database) -> dict[str, Any]:
+    async def mint(database: Database) -> JsonObject:
         async with database.shared() as session:
             minted = await access_tokens.mint(session, seller_id, name, scopes, clock.now(), days)
         return minted._asdict()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -13,6 +13,7 @@ from cardsync.access.activity import Activity, Outcome, Risk
 from cardsync.access.caller import Caller
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import ReadsFor, struct_of
+from cardsync.platform.value_types import JsonObject
 from cardsync.shop.activity.feed import Feed
 from cardsync.shop.activity.feed_filter import FeedFilter
 from cardsync.shop.activity.undo import is_undoable
@@ -36,9 +37,9 @@ class ActivityEntry(msgspec.Struct):
     summary: str
     request_id: str | None
     created_at: datetime
-    before: Annotated[dict[str, Any] | None, ReadsFor(_reported)]
+    before: Annotated[JsonObject | None, ReadsFor(_reported)]
     """The value before the change"""
-    after: Annotated[dict[str, Any] | None, ReadsFor(_reported)]
+    after: Annotated[JsonObject | None, ReadsFor(_reported)]
     """The value after the change"""
     undoable: bool
     undone_by: int | None

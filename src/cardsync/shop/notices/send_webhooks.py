@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import procrastinate
 import structlog
@@ -24,6 +24,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
+from cardsync.platform.value_types import Values
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import SENDING, Work, jobs
 from cardsync.platform.work.metrics import SENT
@@ -98,7 +99,7 @@ class Claimed:
     secrets: tuple[bytes, ...]
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         return {
             "seller": self.seller_id,
             "id": self.id,
@@ -199,7 +200,7 @@ async def _switch_off(
     settings: Settings,
     claimed: Claimed,
     why: str,
-    values: dict[str, Any],
+    values: Values,
 ) -> None:
     """Switch a webhook off whose receiver is gone, or took nothing for three days, and report it."""
     if not await run(session, _SWITCH_OFF, values | {"why": why}):

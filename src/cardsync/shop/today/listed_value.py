@@ -5,10 +5,12 @@ On a day without a row, a product line has the value of its last row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
+
+from psycopg.rows import TupleRow
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
@@ -41,7 +43,7 @@ async def read_listed_value(
     return ListedValueBody(_by_day(since, rows))
 
 
-def _by_day(since: date, rows: Iterable[Sequence[Any]]) -> list[ListedDay]:
+def _by_day(since: date, rows: Iterable[TupleRow]) -> list[ListedDay]:
     """`rows` come by day. Days before the earliest row are left out."""
     newest: dict[str, list[Any]] = {}
     days: dict[date, ListedDay] = {}

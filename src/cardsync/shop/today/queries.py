@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
+from psycopg.rows import TupleRow
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -249,7 +250,7 @@ async def read_shop(
 
 async def _found(
     statements: Sequence[str], caller: Caller, reading: Reading, now: datetime
-) -> dict[str, list[Any]]:
+) -> dict[str, list[TupleRow]]:
     today = caller.today(now)
     before_from, _ = rules.same_days_before(today)
     first = min(before_from, today - timedelta(days=DAYS - 1))
@@ -278,7 +279,7 @@ async def _found(
 async def _facts_of(
     session: AsyncSession,
     caller: Caller,
-    found: dict[str, list[Any]],
+    found: dict[str, list[TupleRow]],
     agent: Agent | None,
     now: datetime,
     renewal_days: int,
@@ -288,7 +289,7 @@ async def _facts_of(
     return _facts(caller, found, figures, broken, agent, now, renewal_days)
 
 
-def _to_ship(caller: Caller, found: dict[str, list[Any]]) -> ToShip:
+def _to_ship(caller: Caller, found: dict[str, list[TupleRow]]) -> ToShip:
     to_pull = found[_TO_PULL][0][0]
     pull_id, in_pull = None, 0
     if found[_PULL]:
@@ -320,8 +321,8 @@ def _moves(
 
 def _facts(
     caller: Caller,
-    found: dict[str, list[Any]],
-    figures: Sequence[Any] | None,
+    found: dict[str, list[TupleRow]],
+    figures: TupleRow | None,
     broken: tuple[str, ...],
     agent: Agent | None,
     now: datetime,
@@ -383,7 +384,7 @@ def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal |
     return Pending(number, oldest, money, _due(caller, oldest))
 
 
-def _pull(caller: Caller, row: Sequence[Any]) -> Pull:
+def _pull(caller: Caller, row: TupleRow) -> Pull:
     id, opened_at, orders, pulled, left, oldest, money, *_ = row
     return Pull(id, orders, pulled, Pending(left, opened_at, money, _due(caller, oldest)))
 

@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from psycopg.rows import TupleRow
+
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.room_sql import queries_of
@@ -180,7 +182,7 @@ async def price_files(reading: Reading, caller: Caller, most: int) -> list[Price
     return files
 
 
-def moves_of(events: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:
+def moves_of(events: Sequence[TupleRow]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:
     """Return the sums of each rule, then those of all: raised, their value, lowered, theirs."""
     rules = added(row for event in events for row in (event[3] or {}).get("rules", ()))
     raised, lowered = (sum(int(row[at]) for row in rules) for at in (1, 3))

@@ -127,12 +127,12 @@ _PAGES: Final[Mapping[Kind, str]] = {
 }
 
 
-def values_of(seller_id: int, now: datetime, *, full: bool) -> dict[str, Any]:
+def values_of(seller_id: int, now: datetime, *, full: bool) -> dict[str, object]:
     """Return the values of `SUMS` and `COUNTS`."""
     return {"seller": seller_id, "now": now, "full": full, "waiting": list(WAITING)}
 
 
-def _values(caller: Caller, now: datetime) -> dict[str, Any]:
+def _values(caller: Caller, now: datetime) -> dict[str, object]:
     full = caller.entitlements(now).sync_mode == "full"
     return values_of(caller.seller_id, now, full=full)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from cardsync.operations.processes.command_line import ROW_ID, Result, prints
+from cardsync.platform.value_types import JsonObject
 from cardsync.web.server_commands import answered, asking, at_a_server
 
 _KIND: Final = click.Choice(["upload", "run", "plan", "price", "suggestion"])
@@ -36,7 +37,7 @@ def list_waiting(server: str, kind: str | None, page: int) -> Result:
     return Result(found, [*map(_line, found["waiting"]), f"{found['total']:,} wait{pages}"])
 
 
-def _line(one: dict[str, Any]) -> str:
+def _line(one: JsonObject) -> str:
     return f"{one['kind']} {one['id']}, revision {one['revision']}: {one['summary']}"
 
 

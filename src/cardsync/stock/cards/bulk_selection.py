@@ -21,7 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Like
 from cardsync.platform.kit.typed_numbers import read_id
-from cardsync.platform.value_types import Json
+from cardsync.platform.value_types import Json, JsonObject, Values
 from cardsync.stock.cards.card_filter import CardFilter, ids_of, line_of, read_filter, selected_ids
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.selection import select_cards
@@ -61,7 +61,7 @@ class Selection(msgspec.Struct):
                     raise ValueError(f"{name}[{place}]: must be an id")
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> JsonObject:
         """Return the parts that the caller sent, by name.
 
         A blank text counts as absent; `selected_ids` narrow the selection even if they are empty or
@@ -81,7 +81,7 @@ class Picked(NamedTuple):
     """
 
     query: str
-    values: dict[str, Any]
+    values: Values
 
 
 _BY_ID = """
@@ -192,7 +192,7 @@ async def run_picked(
     caller: Caller,
     selection: Selection,
     statement: str,
-    values: Mapping[str, Any],
+    values: Values,
     seconds: float,
 ) -> Sequence[Any]:
     """Run a statement that reads the picked cards as `{picked}`, and return its rows. Only the

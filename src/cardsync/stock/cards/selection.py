@@ -7,7 +7,7 @@ the same cards everywhere.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.stock.cards.card_filter import CardFilter
@@ -23,7 +23,7 @@ COSTS: Final = frozenset({"cost", "margin"})
 
 class Selected(NamedTuple):
     where: str
-    values: dict[str, Any]
+    values: dict[str, object]
 
 
 async def select_cards(

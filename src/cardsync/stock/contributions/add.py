@@ -114,7 +114,9 @@ def _read(wanted: WantedCard) -> dict[str, Any]:
     return described
 
 
-def _row_of(product: _Product, described: Mapping[str, str], wanted: WantedCard) -> dict[str, Any]:
+def _row_of(
+    product: _Product, described: Mapping[str, str], wanted: WantedCard
+) -> dict[str, object]:
     """Return the column values of the new card."""
     searched = ("product_name", "set_name", "rarity", "number")
     words = search_columns(pl.DataFrame({name: [getattr(product, name)] for name in searched}))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Container, Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec import UNSET
 from sqlalchemy import text
@@ -23,6 +22,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import struct_of_values
+from cardsync.platform.value_types import Json
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import LIST_NAME_CHARACTERS, LISTS_PER_SELLER
 from cardsync.stock.lists.schemas import CardListBody
@@ -113,7 +113,7 @@ _MAKE = """
 
 
 async def create_list(
-    session: AsyncSession, caller: Caller, name: Any, now: datetime
+    session: AsyncSession, caller: Caller, name: Json, now: datetime
 ) -> CardListBody:
     """Make a list. Raises InvalidName, NameTaken or ListLimitReached."""
     name = readable_name(name)
@@ -149,7 +149,7 @@ async def rename_list(
     session: AsyncSession,
     caller: Caller,
     list_id: int,
-    name: Any,
+    name: Json,
     now: datetime,
 ) -> CardListBody:
     """Rename a list; its slug stays. Raises NotFound, InvalidName or NameTaken."""
@@ -228,7 +228,7 @@ async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
     await locked(session, Lock.LISTS, seller_id)
 
 
-async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
+async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Json]:
     """Take the lock of `alone_with_lists`, and return all lists, also deleted lists."""
     await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())

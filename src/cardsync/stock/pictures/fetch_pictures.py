@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import procrastinate
 import structlog
@@ -134,7 +134,7 @@ class Claimed:
         return _statement(template, own=self.seller_id is not None)
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         return {"address": self.address, "seller": self.seller_id}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -98,7 +98,7 @@ async def _shown(
     """Return a picture or a stand-in. Raises NotFound for an unknown size."""
     if size not in SIZES:
         raise errors.NotFound(f"there is no size {size[:20]}; there are {', '.join(SIZES)}")
-    values: dict[str, Any] = {"seller": caller.seller_id, "member": caller.member_id} | ids
+    values: dict[str, object] = {"seller": caller.seller_id, "member": caller.member_id, **ids}
     async with database.tenant(caller.seller_id) as session:
         row = (await session.execute(text(statement), values)).one_or_none()
         if row is None:

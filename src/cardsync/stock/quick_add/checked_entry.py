@@ -7,7 +7,7 @@ Errors name the entry, its field and the reason.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -133,7 +133,7 @@ def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, object]
     )  # fmt: skip
 
 
-def changed_columns(changes: Changes) -> dict[str, Any]:
+def changed_columns(changes: Changes) -> JsonObject:
     given = given_fields(changes)
     if "marketplace_id" in given:
         given["listing_id"] = given.pop("marketplace_id")

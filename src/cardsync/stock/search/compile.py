@@ -78,7 +78,7 @@ _COLLECTOR_NUMBER = re.compile(
 
 class Where(NamedTuple):
     sql: str
-    values: dict[str, Any]
+    values: dict[str, object]
     # The reasons why a saved search selects fewer cards than its text says, such as a deleted list.
     warnings: list[str]
 
@@ -105,7 +105,7 @@ class _Compiler:
     def __init__(
         self,
         known: KnownNames,
-        values: dict[str, Any],
+        values: dict[str, object],
         of_rule: bool,
         saved: bool,
     ) -> None:
