@@ -112,7 +112,7 @@ def serve(
     data_dir: Path | None,
     no_browser: bool,
 ) -> None:
-    """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C.
+    """Run web, worker and, unless DATABASE_URL is set, the embedded database, until Ctrl-C.
 
     Example: cardsync serve --port 8080
     """
@@ -209,7 +209,7 @@ def worker() -> None:
 @program.command()
 @prints
 def migrate() -> Result:
-    """Bring the database to this version's schema.
+    """Migrate the database to this version's schema.
 
     Example: cardsync migrate
     """
