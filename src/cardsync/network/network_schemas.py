@@ -61,8 +61,7 @@ class UnmetBody(msgspec.Struct):
 
 
 class KeptPrivate(msgspec.Struct):
-    """The numbers of listings in stock that buyers never see, each by the first reason that
-    applies."""
+    """The numbers of listings in stock that buyers never see, by the first reason that applies."""
 
     custom: int
     """Custom listings"""

@@ -1,8 +1,7 @@
-"""Saves the account's settings from a form: it sets only the fields that the reader changed, unless
-somebody else changed one of them meanwhile.
+"""Saves the account's settings from a form. Only the fields that the member changed in the form are
+set, and only if nobody else has changed one of them meanwhile.
 
-A field that the reader left alone is never written, so that two tabs with the same form do not undo
-each other's changes.
+Other fields are not written, so that two tabs with the same form do not undo each other's changes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LINE: Final = "line:"
 
 
 class Conflict(NamedTuple):
-    """A field that this form changed and that somebody else changed meanwhile."""
+    """A field that the member changed in the form and that somebody else changed meanwhile."""
 
     name: str
     current: str
@@ -35,7 +34,7 @@ class Conflict(NamedTuple):
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing was written; `current` holds the current values of the fields."""
+    """Somebody else has changed a field, so no field was set. `current` has the current values."""
 
     def __init__(self, conflicts: list[Conflict], current: Mapping[str, str]) -> None:
         super().__init__("settings have changed in the meantime")
@@ -44,7 +43,7 @@ class ChangedMeanwhile(Exception):
 
 
 class Unreadable(Exception):
-    """Nothing was written; `problems` has by field the accepted form."""
+    """A field has an invalid value, so no field was set. `problems` has a message by field."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("settings could not be read")
@@ -77,8 +76,9 @@ async def change_shown(
     wanted: Mapping[str, str],
     now: datetime,
 ) -> list[str]:
-    """Set the fields whose text differs from the shown text, all or none; return their names.
-    Raises OwnerRequired, ChangedMeanwhile, Unreadable, InvalidPayload.
+    """Set the fields whose text in the form differs from the text that the page showed, and return
+    their names. If one can't be set, none is set. Raises OwnerRequired, ChangedMeanwhile,
+    Unreadable, InvalidPayload.
     """
     caller.must_be_owner()
     current = as_texts(await sellers.locked_account(session, caller.seller_id))

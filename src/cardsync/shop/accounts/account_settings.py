@@ -1,8 +1,8 @@
 """Reads and changes the settings of an account, for its owner.
 
-A product line that is switched off keeps its cards: the cards stay readable but blocked, no price
-file has them, and an upload's rows for them are rejected. The same transaction begins a pricing
-run, which removes the cards' targets or prices the cards again.
+The cards of a product line that is switched off can still be read, but they are in no price file,
+and rows of uploads for them are rejected. The transaction that switches a line also begins a
+pricing run, which removes the targets of the line's cards or prices them again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KIND: Final = "account.settings"
 
 
 async def account_of(session: AsyncSession, caller: Caller) -> Account:
-    """Raises OwnerRequired."""
+    """Return the caller's account. Raises OwnerRequired."""
     caller.must_be_owner()
     return await session.get_one(Account, caller.seller_id)
 
@@ -46,7 +46,9 @@ async def change(
     lines: Mapping[str, bool],
     now: datetime,
 ) -> Account:
-    """Set fields of the account, and switch product lines. Raises OwnerRequired, InvalidPayload."""
+    """Set fields of the account, and switch product lines on or off. Raises OwnerRequired,
+    InvalidPayload.
+    """
     caller.must_be_owner()
     changes = {name: _read(name, value) for name, value in values.items()}
     account = await sellers.locked_account(session, caller.seller_id)
@@ -71,7 +73,7 @@ async def change(
 
 async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> None:
     state = await sync_state.locked(session, seller_id)
-    # The export's set of cards changes; the run determines the new set.
+    # The export must not answer 304, because the run changes the set of its cards.
     state.export_fingerprint = None
     await reprice.begin(session, seller_id, "settings", now)
 
@@ -85,7 +87,7 @@ def _plain(account: Account, names: Iterable[str]) -> JsonObject:
 
 
 async def _by_member(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
-    # An API key or a token may not change the account, so it may not undo a change either.
+    # API keys and tokens may not change the account, so they may not undo a change of it.
     if caller.member_id is None:
         raise errors.SessionRequired
     return UNDO.stored(entry)
@@ -122,8 +124,8 @@ def switched(
     disabled: Sequence[str],
     lines: Mapping[str, bool],
 ) -> tuple[list[str], list[str]]:
-    """Return the product lines that are on, with the default still first, and those that are off.
-    Pure.
+    """Return the product lines that are on, with the default line first, and the lines that are
+    off. Pure.
 
     Raises InvalidPayload for an unknown line.
     """

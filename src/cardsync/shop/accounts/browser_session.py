@@ -1,7 +1,7 @@
-"""Signs a member in or out in the browser, for the JSON routes and the pages alike, and makes the
-cookie.
+"""Signs a member in or out in the browser, for the JSON routes and for the pages, and makes the
+session's cookie.
 
-`cookie_of` makes every cookie that cardsync sets.
+`cookie_of` makes all cookies that cardsync sets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.shop.accounts.own_account import OwnAccountChange
 from cardsync.shop.accounts.schemas import SessionBody
 from cardsync.web.request import AnyRequest, ApiRequest
 
-# No cache may keep an answer about a session.
+# The headers of answers about a session, which no cache may store.
 PRIVATE = {"Cache-Control": "no-store"}
 
 
@@ -65,7 +65,7 @@ def begun(who: SignedIn, settings: Settings, status: int = 200) -> Response[Sess
 
 
 def _token(request: ApiRequest) -> str:
-    """The token of the session that let the caller in."""
+    """Return the token of the request's session."""
     token = session_token(request.scope)
     assert token is not None
     return token
@@ -78,7 +78,9 @@ async def changed_own(
     settings: Settings,
     wanted: OwnAccountChange,
 ) -> list[str]:
-    """Change the member's own account; guesses of its password are limited as at a sign-in."""
+    """Change the member's own account. Attempts with a wrong password are limited as for
+    sign-ins.
+    """
     if wanted.current_password is not None:
         rate_limits: RateLimits = request.app.state.rate_limits
         await rate_limits.admit_sign_in(request.scope, f"member {caller.member_id}")

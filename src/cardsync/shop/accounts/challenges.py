@@ -1,8 +1,8 @@
-"""Makes the challenges that devices sign for passkeys, uses each challenge up once, and drops the
-expired ones.
+"""Makes the challenges that devices sign for passkeys, uses up challenges, and deletes expired
+challenges.
 
-A challenge is kept in the database for five minutes. A challenge for a new passkey is valid for its
-member alone. Workers drop challenges, and import no other module about passkeys.
+A challenge is valid once, for five minutes. A challenge for a new passkey is valid only for its
+member. Workers delete challenges, and import no other module about passkeys.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ async def taken(
     member_id: int | None,
     now: datetime,
 ) -> bool:
-    """Use the challenge up; return whether the challenge was valid. If two requests present the
-    challenge at the same time, one of them succeeds.
+    """Use up a challenge, and return whether it was valid. If two requests use it at the same time,
+    only one of them succeeds.
     """
     expires_at = await session.scalar(
         delete(PasskeyChallenge)
@@ -54,7 +54,7 @@ async def taken(
 
 
 async def drop_past(database: Database, now: datetime) -> int:
-    """Delete the challenges without an answer; return how many."""
+    """Delete expired challenges, and return their number."""
     over = delete(PasskeyChallenge).where(PasskeyChallenge.expires_at <= now)
     async with database.shared() as session:
         gone = await session.execute(over.returning(PasskeyChallenge.expires_at))

@@ -57,7 +57,7 @@ def seller_create(
     lines: tuple[str, ...],
     sync_mode: str,
 ) -> Result:
-    """Create a seller; prints the password and API key, which are shown only once.
+    """Create a seller. Prints the password and the API key, which are shown only once.
 
     Example: cardsync admin seller create --name "Card Shop" --email sam@example.com
     """
@@ -105,7 +105,7 @@ def seller_set(seller_id: int, pairs: tuple[str, ...]) -> Result:
 @prints
 @click.argument("seller_id", type=ROW_ID)
 def seller_show(seller_id: int) -> Result:
-    """Everything about a seller that can be set, and the state of its syncs.
+    """Show all settings of a seller, and the time of its last sync.
 
     Example: cardsync admin seller show 7
     """
@@ -123,7 +123,7 @@ def seller_show(seller_id: int) -> Result:
 @click.argument("seller_id", type=ROW_ID)
 @click.confirmation_option(prompt="This erases everything of the seller. Go on?")
 def seller_delete(seller_id: int) -> Result:
-    """Erase a seller and everything that belongs to it.
+    """Delete a seller with all of its data.
 
     Example: cardsync admin seller delete 7
     """
@@ -148,7 +148,8 @@ def seller_delete(seller_id: int) -> Result:
 @click.option("--with-secrets", is_flag=True, help="Hold the secrets of webhooks, in plain text.")
 @click.option("--only-data", is_flag=True, help="Hold nothing that lets anybody in.")
 def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: bool) -> Result:
-    """Write everything of a seller into an archive, which `seller import` brings in elsewhere.
+    """Write all data of a seller to an archive, which `seller import` of another installation
+    reads.
 
     Example: cardsync admin seller export 7 shop.zip
     """
@@ -186,7 +187,7 @@ def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: boo
 )
 @click.option("--dry-run", is_flag=True, help="Check the archive, and write nothing.")
 def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run: bool) -> Result:
-    """Bring a seller in from the archive of another installation: all of it, or nothing.
+    """Import a seller from the archive of another installation, completely or not at all.
 
     Example: cardsync admin seller import shop.zip --dry-run
     """
@@ -219,7 +220,7 @@ def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run
 @prints
 @click.argument("seller_id", type=ROW_ID)
 def seller_keep(seller_id: int) -> Result:
-    """Take back the deletion that an owner asked for; revoked keys stay revoked.
+    """Cancel the deletion that an owner requested. Revoked keys stay revoked.
 
     Example: cardsync admin seller keep 7
     """
@@ -243,7 +244,7 @@ def key() -> None:
 @click.argument("seller_id", type=ROW_ID)
 @click.option("--name", default="key", show_default=True)
 def key_create(seller_id: int, name: str) -> Result:
-    """Mint a key; it is shown only once.
+    """Create an API key. The key is shown only once.
 
     Example: cardsync admin key create 7 --name "desk computer"
     """
@@ -259,7 +260,7 @@ def key_create(seller_id: int, name: str) -> Result:
 @prints
 @click.argument("key_id", type=ROW_ID)
 def key_revoke(key_id: int) -> Result:
-    """Make a key useless, at once and on every process.
+    """Revoke a key. All agents with this key lose access immediately.
 
     Example: cardsync admin key revoke 12
     """
@@ -280,7 +281,7 @@ def key_revoke(key_id: int) -> Result:
 @prints
 @click.argument("seller_id", type=ROW_ID)
 def key_list(seller_id: int) -> Result:
-    """A seller's keys, never the secrets themselves.
+    """List a seller's keys, without the secrets.
 
     Example: cardsync admin key list 7
     """

@@ -1,8 +1,9 @@
-"""Exports all data of an account as one zip, each table as CSV and as Parquet, while the tables are
-read, and old rows as they are in the object store. The last file, `manifest.json`, lists the size
-and the SHA-256 of every other file.
+"""Exports all data of an account as one zip file. Each table is exported as CSV and as Parquet; old
+rows are copied from the object store. The last file, `manifest.json`, lists the size and the
+SHA-256 of each other file.
 
-A slow download holds no database connection and no process, only the file of at most one table.
+The zip is sent while the tables are read. A slow download occupies no database connection and no
+process, only the temporary file of one table.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.made_files import begun, sent
 
 ZIP: Final = "application/zip"
-# A table may take a minute, as a backtest does: the agent's price file does not wait for it.
+# A table may take a minute. With this kind of work, the agent's price file does not wait for it.
 _WORK: Final = Work.PRICES_ALL
 
 
 class _End(io.BytesIO):
-    """The end of an archive; the part before it was sent already, and no seek can reach it."""
+    """The end of an archive, from the offset `at` on. The part before it is already sent, so
+    positions before `at` can't be written.
+    """
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -43,7 +46,7 @@ class _End(io.BytesIO):
 
 
 async def archive(heavy: HeavyWork, caller: Caller) -> AsyncGenerator[bytes, None]:
-    """Return the archive's bytes in parts. Raises OwnerRequired."""
+    """Yield the archive's bytes in parts. Raises OwnerRequired."""
     caller.must_be_owner()
     return await begun(heavy, caller, _parts(heavy, caller))
 
@@ -72,7 +75,7 @@ def _works(heavy: HeavyWork, caller: Caller) -> Iterator[Awaitable[Entries]]:
 
 
 def _ending(at: int, infos: list[zipfile.ZipInfo], lines: dict[str, FileLine]) -> bytes:
-    """Return the manifest, and the directory of all entries."""
+    """Return the last bytes of the archive: the manifest and the directory of all entries."""
     end = _End(at)
     with zipfile.ZipFile(end, "w") as file:
         file.filelist[:] = infos

@@ -1,9 +1,9 @@
-"""Deletes an account when its owner asks for it: sessions and keys end at once, and after seven
-days a worker removes every row and every stored object of the seller.
+"""Deletes an account at its owner's request. Sessions and keys end immediately; after seven days, a
+worker removes all rows and stored objects of the seller.
 
-Until the removal begins the owner, who may still sign in, or the operator can cancel the deletion.
-The removal deletes table by table in short transactions. A worker that is killed leaves the mark in
-`work_due`, and the next worker removes the rest.
+Until the removal begins, the owner, who may still sign in, or the operator can cancel the deletion.
+The removal deletes table by table in short transactions. If a worker is killed, the mark in
+`work_due` stays, and the next worker removes the rest.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ ROWS_AT_ONCE: Final = 10_000
 
 
 async def pending(session: AsyncSession, seller_id: int) -> AccountDeletion | None:
-    """Return the requested deletion, if any."""
+    """Return the account's deletion if one was requested, else None."""
     return await session.scalar(
         select(AccountDeletion).where(AccountDeletion.seller_id == seller_id)
     )
 
 
 async def asked(session: AsyncSession, caller: Caller) -> AccountDeletion | None:
-    """Return the account's deletion, if one was requested. Raises OwnerRequired."""
+    """Return the deletion of the caller's account if one was requested, else None. Raises
+    OwnerRequired.
+    """
     caller.must_be_owner()
     return await pending(session, caller.seller_id)
 
@@ -57,8 +59,9 @@ async def ask(
     typed: str,
     now: datetime,
 ) -> AccountDeletion:
-    """Ask for the deletion; `typed` is the owner's email address. All sessions, keys, tokens and
-    invitations end at once. Raises OwnerRequired, InvalidPayload.
+    """Request the deletion of the account. As a confirmation, `typed` must be the owner's email
+    address. All sessions, keys, tokens and invitations end immediately. Raises OwnerRequired,
+    InvalidPayload.
     """
     caller.must_be_owner()
     email = await session.scalar(
@@ -90,7 +93,7 @@ async def ask(
 
 
 async def end_access(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """End every session, key, token, grant and invitation of the account."""
+    """End all sessions, keys, tokens, grants and invitations of the account."""
     for gone in (MemberSession, Invitation, OAuthCode):
         await session.execute(delete(gone).where(gone.seller_id == seller_id))
     await sealed.end_keys(session, seller_id, now)
@@ -99,7 +102,9 @@ async def end_access(session: AsyncSession, seller_id: int, now: datetime) -> No
 
 
 async def restore(session: AsyncSession, caller: Caller, now: datetime) -> None:
-    """Keep the account. Keys stay revoked. Raises OwnerRequired, NotFound."""
+    """Cancel the deletion of the caller's account. Keys stay revoked. Raises OwnerRequired,
+    NotFound.
+    """
     caller.must_be_owner()
     if not await _forget(session, caller.seller_id):
         raise errors.NotFound("this account is not scheduled for deletion")
@@ -147,13 +152,13 @@ async def remove(
     tables: Sequence[Table],
     shared: Collection[str],
 ) -> bool:
-    """Remove an account whose time has come; return whether it was removed. `tables` are the
-    tenant's tables, with referring tables first; `shared` are tables that refer to a seller but are
-    no tenant's.
+    """Remove an account if its deletion is due, and return whether it was removed. `tables` are the
+    tenant's tables, ordered so that tables that refer to others are first; `shared` are shared
+    tables that refer to sellers.
     """
     if not await _begin(work.database, seller_id):
         return False
-    # The state row and the account are deleted last: running work on the seller looks for them.
+    # The state row and the account are deleted last, because running work of the seller reads them.
     for table in tables:
         if table.name not in ("sync_state", "account"):
             while await _remove_some(work.database, seller_id, table):
@@ -166,8 +171,8 @@ async def remove(
 
 
 async def _begin(database: Database, seller_id: int) -> bool:
-    """Mark the removal as begun, unless the deletion was canceled or is not due; from then on no
-    member can sign in, and no slab that is under way is committed.
+    """Mark the removal as begun, unless the deletion was canceled or is not due; return whether it
+    is marked. Afterwards no member can sign in, and running imports can't commit rows.
     """
     now = clock.now()
     async with database.tenant(seller_id) as session:
@@ -190,7 +195,7 @@ async def _begin(database: Database, seller_id: int) -> bool:
 
 
 async def _remove_some(database: Database, seller_id: int, table: Table) -> bool:
-    """Remove some rows of a table; return whether there may be more."""
+    """Delete up to `ROWS_AT_ONCE` rows of a table, and return whether there may be more."""
     own = table.c.seller_id == seller_id
     key = list(table.primary_key.columns)
     some = select(*key).where(own).limit(ROWS_AT_ONCE)

@@ -1,8 +1,8 @@
-"""Makes the entries of an account's export for the archive that has them, each with a table or with
-all old rows, as heavy reads.
+"""Makes the entries of an account's export, as heavy reads. An entry is a file of the archive with
+a table, or with old rows.
 
-Each part of a table is a short transaction of its own: a change meanwhile may appear in one file
-and not yet in another.
+Each part of a table is read in a short transaction of its own, so a change during the export may be
+in one file and not in another.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from cardsync.web.made_files import making
 
 ROWS_AT_ONCE: Final = 20_000
 _LEVEL: Final = 4
-# No key comes before it.
+# The first part is read from this key on; all keys are greater.
 _FIRST: Final = -(2**63)
 
 
 class Entries(NamedTuple):
-    """A file of entries; `infos` have each entry's offset in the file, and `lines` are the
-    manifest's lines.
+    """A temporary file with entries. `infos` has the offset of each entry in the file, and `lines`
+    are the entries' lines for the manifest.
     """
 
     path: Path
@@ -49,8 +49,8 @@ class Entries(NamedTuple):
 
 @contextmanager
 def _writing() -> Iterator[tuple[Entries, EntryWriter]]:
-    """Write entries to a file without their directory, because the archive has one directory for
-    all entries.
+    """Yield a writer of entries to a temporary file. The file has no zip directory, because the
+    archive has one directory for all entries.
     """
     with making() as (path, file):
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as zipped:
@@ -86,7 +86,7 @@ async def table_entries(
 async def old_entries(
     database: Database, caller: Caller, settings: Settings, now: datetime
 ) -> Entries:
-    """Make the entries of the rows that have moved to the object store, as they are there."""
+    """Make the entries of old rows, which are copies of the files in the object store."""
     old = Old(database, open_store(settings), caller.seller_id)
     with _writing() as (entries, writer):
         async for name, data in old_files(old):
@@ -95,7 +95,9 @@ async def old_entries(
 
 
 def _add(entry: CountedFile, parquet: ParquetSheet, part: pl.DataFrame, *, head: bool) -> None:
-    """Add the rows to both files; Parquet keeps each text as it is, since nothing calculates it."""
+    """Add rows to the CSV and the Parquet file. Only the CSV marks texts that a spreadsheet would
+    calculate.
+    """
     parquet.append(part)
     entry.write(encoded_frame(part, parquet.texts, head=head))
 
@@ -103,7 +105,9 @@ def _add(entry: CountedFile, parquet: ParquetSheet, part: pl.DataFrame, *, head:
 async def _part(
     database: Database, caller: Caller, sheet: Sheet, cells: Schema, after: int
 ) -> tuple[pl.DataFrame, int | None]:
-    """Return the rows after that key, and the key that the next ones come after, if any."""
+    """Return the rows after the key `after`, and the `after` of the next part, or None for the last
+    part.
+    """
     key = sheet.key
     values: dict[str, object] = {
         "seller": caller.seller_id,

@@ -1,4 +1,4 @@
-"""Declares the tables that an account's export has. Pure."""
+"""Declares the tables in an account's export. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 
 class Sheet(NamedTuple):
-    """A file of the archive: the table's rows in the order of `key`, a whole number in SQL that few
-    rows share.
+    """A table in the export. Its rows are ordered by `key`, a SQL expression for a whole number
+    that is the same for few rows only.
     """
 
     name: str
@@ -37,7 +37,8 @@ SHEETS: Final = (
         " rarity, condition_label, printing, language, quantity, price, target_price, market, low,"
         " low_with_shipping, direct_low, gone, custom, contribution, photo_url, observed_at,"
         " created_at, updated_at",
-        # A draft is private to its member, so the export has no other member's drafts.
+        # A private contribution is visible only to its member, so private contributions of other
+        # members are omitted.
         "(contribution IS DISTINCT FROM 'private' OR contributed_by = :member)",
     ),
     Sheet("price_history.csv", "price_observation", "card_id", "*"),
@@ -126,7 +127,7 @@ SHEETS: Final = (
         "(ordered - DATE '2000-01-01')",
         f"seller_id, ordered AS day, {_OF_DAY.format('orders', 'integer')} AS orders,"
         f" {_OF_DAY.format('gross', 'numeric(20, 4)')} AS gross, kept_at AS seen_at",
-        # The other rows are of orders without a date.
+        # Orders without a date have an earlier date here, and are omitted.
         "ordered > DATE '0001-01-01'",
     ),
     Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),
@@ -192,7 +193,7 @@ SHEETS: Final = (
         "id",
         "id, name, state, format, rows, rejected_count, created_by, received_at, finished_at",
     ),
-    # A collection has too many rows for one part.
+    # The key includes the row number, because a collection has too many rows for one part.
     Sheet("collection_rows.csv", "collection_row", "(collection_id * 1000000 + row)", "*"),
     Sheet("notices.csv", "notice", "id", "*"),
     Sheet(

@@ -1,7 +1,7 @@
-"""Sets up the first seller of an installation: the holder of the set-up link names the owner and
+"""Sets up the first seller of an installation: a person with the set-up link enters the owner and
 the store, and is signed in as the owner. The seller begins in Review Mode.
 
-If two people submit the form at once, one creates the seller, and the other is refused.
+If two people submit the form at the same time, one creates the seller, and the other is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def is_open(session: AsyncSession) -> bool:
 
 
 def _readable(given: NewOwner) -> NewOwner:
-    """Raises InvalidPayload."""
+    """Return the owner's data in their stored form. Raises InvalidPayload."""
     store, name = (" ".join(each.split()) for each in (given.store_name, given.name))
     for field, value, most in (
         ("store_name", store, limits.STORE_NAME_CHARACTERS),
@@ -51,8 +51,8 @@ def _readable(given: NewOwner) -> NewOwner:
 
 
 async def set_up(database: Database, settings: Settings, given: NewOwner) -> sessions.SignedIn:
-    """Make the first seller with its owner, and begin the owner's session. Raises NotFound once
-    there is a seller, and InvalidPayload.
+    """Create the first seller with its owner, and begin the owner's session. Raises InvalidPayload,
+    and NotFound if the installation already has a seller.
     """
     owner = _readable(given)
     password_hash = await passwords.hashed(owner.password)

@@ -1,8 +1,8 @@
-"""Invites a person by email address and role, and lets the person join by the link with a name and
-a password. A link works once.
+"""Invites a person by email address and role. The person joins by the invitation's link and chooses
+a name and a password. A link works once.
 
-A member who has forgotten the password gets such a link, too. Only the newest link works, and using
-it ends the member's sessions.
+A member who has forgotten the password gets such a link, too. Only the newest link of a member
+works, and using it ends the member's sessions.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ADDRESS = re.compile(r"[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+")
 
 
 class MemberError(errors.CommandError):
-    """A member can't be invited, changed or found as asked."""
+    """A member can't be invited, changed or found."""
 
 
 class Link(str):
-    """The path of an invitation's page, with its token; never logged."""
+    """The path of an invitation's page, with its token. It must not be logged."""
 
 
 async def invite(
@@ -41,12 +41,13 @@ async def invite(
     email: str,
     role: str,
 ) -> tuple[int, Link]:
-    """(member id, link). Inviting a person who has not joined yet renews the link and sets the
-    role.
+    """Invite a person, and return (member id, link). If the person was invited before and has not
+    joined yet, set the role and replace the link.
     """
     email = address(email)
     await known_seller(session, seller_id)
-    # One statement, so that two who invite the same person at once invite one person.
+    # One statement adds or changes the member, so that two invitations of the same person at the
+    # same time add only one member.
     member_id = await sealed.put_member(session, seller_id, email, role, email)
     if member_id is None:
         raise MemberError(
@@ -61,8 +62,8 @@ async def link(
     member_id: int,
     good_for: timedelta | None = None,
 ) -> Link:
-    """Return a new link for a member, which replaces an earlier one; valid for `invitation_days`
-    unless `good_for` is given.
+    """Return a new link for a member, which replaces an earlier link. It is valid for `good_for`,
+    by default for the `invitation_days` of the settings.
     """
     now = clock.now()
     token = tokens.new_token()
@@ -72,7 +73,7 @@ async def link(
 
 
 async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
-    """Return the invited member of a link, and the seller's name; raises NotFound."""
+    """Return the member of a link's token, and the seller's name. Raises NotFound."""
     query = (
         select(Member, Seller.name)
         .join(Invitation, Invitation.member_id == Member.id)
@@ -96,9 +97,9 @@ async def accept(
     name: str | None,
     password: str,
 ) -> sessions.SignedIn:
-    """The member joins, or has a new password, and is signed in.
+    """Let the member of a link join or choose a new password, and sign the member in.
 
-    If two people accept at the same time, one of them succeeds.
+    If two people use the link at the same time, only one of them succeeds.
     """
     password = passwords.acceptable(password)
     async with database.shared() as session:
@@ -106,7 +107,7 @@ async def accept(
     name = _name(name, member)
     password_hash = await passwords.hashed(password)
     async with database.shared() as session:
-        # Lock the member's row first, as all code does.
+        # The member's row is locked first, as everywhere, so that transactions do not deadlock.
         await session.execute(select(Member.id).where(Member.id == member.id).with_for_update())
         member, _ = await invited(session, token)
         await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
@@ -122,7 +123,7 @@ async def accept(
 
 
 def address(text: str) -> str:
-    """Return a text that reads as an email address. Raises MemberError."""
+    """Return an email address without surrounding spaces. Raises MemberError if it is none."""
     stripped = text.strip()
     if len(stripped) > EMAIL_CHARACTERS or not _ADDRESS.fullmatch(stripped):
         raise MemberError(f"{text!r} is not an email address")
@@ -132,7 +133,7 @@ def address(text: str) -> str:
 def _name(given: str | None, member: Member) -> str:
     name = " ".join((given or "").split())
     if not name and member.password_hash:
-        # A new password changes no name.
+        # A member who only chooses a new password keeps the name.
         return member.name
     if not 1 <= len(name) <= limits.MEMBER_NAME_CHARACTERS:
         raise errors.InvalidPayload(f"name: use 1 to {limits.MEMBER_NAME_CHARACTERS} characters")

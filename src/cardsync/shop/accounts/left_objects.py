@@ -1,7 +1,8 @@
-"""Deletes the objects of a seller without a row, left by an erasure or an import that was killed.
+"""Deletes stored objects of a seller who does not exist. Such objects remain if the deletion or the
+import of a seller is killed.
 
-An erasure or import first sets a mark in a transaction of its own, and removes the mark when it
-succeeds.
+The deletion or import first sets a mark in a transaction of its own, and removes the mark when it
+succeeds. Workers delete the objects of marked sellers.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ async def mark(session: AsyncSession, seller_id: int) -> None:
 
 
 async def hold(session: AsyncSession, seller_id: int) -> bool:
-    """Lock the seller's objects against a sweep until this transaction ends; return whether the
-    lock was free.
+    """Take the lock that keeps `sweep` from deleting the seller's objects until this transaction
+    ends. Return whether the lock was free.
     """
     return await try_locked(session, Lock.LEFT_OBJECTS, seller_id)
 
 
 async def sweep(database: Database, store: Store, seller_id: int) -> None:
-    """Delete the objects, unless the seller exists or is being imported, and remove the mark."""
+    """Delete the seller's objects and remove the mark, unless the seller exists or is being
+    imported.
+    """
     async with database.tenant(seller_id) as session:
         if not await hold(session, seller_id):
             return
@@ -46,7 +49,7 @@ async def sweep(database: Database, store: Store, seller_id: int) -> None:
 
 
 async def sweep_objects(store: Store, seller_id: int) -> None:
-    """Delete every stored object of a seller."""
+    """Delete all stored objects of a seller."""
     for kind in ("syncs", "accepted", "debug", "receipts", "pictures", "old"):
         await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))
 

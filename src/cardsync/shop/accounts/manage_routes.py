@@ -1,5 +1,5 @@
-"""HTTP routes for the owner, by session: the account's members and keys, and a copy of all its
-data.
+"""HTTP routes for the signed-in owner: the account's members and keys, the export of all data, and
+the deletion.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class MarkOfKey(msgspec.Struct):
 
 class Confirmed(msgspec.Struct):
     confirm: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
-    """The owner's own address for mail"""
+    """The owner's own email address"""
 
 
 @get("/members", responses=problems(*READ))
 async def list_members(caller: Caller, session: AsyncSession) -> MembersBody:
-    """Show the account's members, oldest first; who has not joined yet has an invitation."""
+    """The account's members, oldest first. A member who has not joined yet has an invitation."""
     return MembersBody(await people.members(session, caller))
 
 
@@ -81,8 +81,8 @@ async def list_members(caller: Caller, session: AsyncSession) -> MembersBody:
 async def invite_member(
     caller: Caller, session: AsyncSession, settings: Settings, data: NewInvitation
 ) -> InvitationBody:
-    """Invite a person as owner or staff. `invite_url` is for the person; it works once, and is
-    shown only here.
+    """Invite a person as owner or staff. Give `invite_url` to the person. It works once, and is
+    returned only here.
     """
     now = clock.now()
     made = await people.invite(session, caller, settings, data.email, data.role, now)
@@ -93,7 +93,9 @@ async def invite_member(
 async def change_member(
     member_id: int, caller: Caller, session: AsyncSession, data: RoleChange
 ) -> RosterBody:
-    """Make a member owner or staff. An account keeps an owner who has joined."""
+    """Change a member's role to owner or staff. The last owner who has joined can't become
+    staff.
+    """
     await people.change_role(session, caller, member_id, data.role, clock.now())
     listed = await people.members(session, caller)
     return next(member for member in listed if member.id == member_id)
@@ -105,7 +107,7 @@ async def change_member(
     responses=problems(*WRITTEN, errors.NotFound, errors.InvalidPayload),
 )
 async def remove_member(member_id: int, caller: Caller, session: AsyncSession) -> Deleted:
-    """Take a member's access away, at once and everywhere."""
+    """Remove a member, who loses access immediately in all sessions."""
     await people.remove(session, caller, member_id, clock.now())
     return Deleted(True)
 
@@ -116,7 +118,7 @@ async def remove_member(member_id: int, caller: Caller, session: AsyncSession) -
     responses=problems(*WRITTEN, errors.NotFound),
 )
 async def sign_member_out(member_id: int, caller: Caller, session: AsyncSession) -> SignedOut:
-    """End every session of a member."""
+    """End all sessions of a member."""
     await people.sign_out(session, caller, member_id, clock.now())
     return SignedOut(True)
 
@@ -129,14 +131,14 @@ async def sign_member_out(member_id: int, caller: Caller, session: AsyncSession)
 async def new_link(
     member_id: int, caller: Caller, session: AsyncSession, settings: Settings
 ) -> InvitationBody:
-    """Make a link with which the member chooses a password; an earlier one no longer works."""
+    """Make a link with which the member can choose a password. It replaces an earlier link."""
     made = await people.new_link(session, caller, settings, member_id, clock.now())
     return InvitationBody(made.member_id, settings.origin + made.link)
 
 
 @get("/keys", responses=problems(*READ))
 async def list_keys(caller: Caller, session: AsyncSession) -> KeysBody:
-    """Show the account's keys, never the secrets. `why_none` says why no key can be made."""
+    """The account's keys, without the secrets. `why_none` is the reason why no key can be made."""
     return await own_keys.listed(session, caller, clock.now())
 
 
@@ -151,7 +153,7 @@ async def list_keys(caller: Caller, session: AsyncSession) -> KeysBody:
     ),
 )
 async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> MintedKeyBody:
-    """Make a key with a name. `api_key` is shown only here."""
+    """Create a key with a name. `api_key` is returned only here."""
     minted = await own_keys.mint(session, caller, data.name, clock.now())
     return MintedKeyBody(minted.key_id, minted.api_key)
 
@@ -164,8 +166,8 @@ async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> Minte
 async def replace_key(
     key_id: int, caller: Caller, session: AsyncSession, settings: Settings
 ) -> MintedKeyBody:
-    """Make a key in the place of another. The other one works until the new one is used, at most
-    for CARDSYNC_KEY_OVERLAP_HOURS. `api_key` is shown only here.
+    """Replace a key by a new key. The old key works until the new key is used, at most for
+    CARDSYNC_KEY_OVERLAP_HOURS. `api_key` is returned only here.
     """
     minted = await own_keys.replace(session, caller, settings, key_id, clock.now())
     return MintedKeyBody(minted.key_id, minted.api_key)
@@ -176,8 +178,8 @@ async def replace_key(
     responses=problems(*WRITTEN, *WITH_JSON_BODY, errors.NotFound),
 )
 async def mark_key(key_id: int, caller: Caller, session: AsyncSession, data: MarkOfKey) -> KeyBody:
-    """Say that a key is a script of your own: the loss limits do not weigh what it writes. To mark
-    one needs `confirm`.
+    """Mark or unmark a key as a script of your own, whose writes the loss limits ignore. Marking a
+    key needs `confirm`.
     """
     own, sure = data.own_script, data.confirm
     await own_keys.mark(session, caller, key_id, clock.now(), own_script=own, confirmed=sure)
@@ -187,7 +189,7 @@ async def mark_key(key_id: int, caller: Caller, session: AsyncSession, data: Mar
 
 @delete("/keys/{key_id:int}", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
 async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyBody:
-    """Make a key useless, at once and for every agent that has it."""
+    """Revoke a key. All agents with this key lose access immediately."""
     await own_keys.revoke(session, caller, key_id, clock.now())
     body = await own_keys.listed(session, caller, clock.now())
     return next(key for key in body.keys if key.id == key_id)
@@ -199,36 +201,37 @@ async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyB
     responses=problems(*READ),
 )
 async def export_everything(caller: Caller, heavy: HeavyWork) -> Stream:
-    """Download all data of the account: a zip of CSV files and the same tables as Parquet (cards,
-    price history, orders and their items, lists and their cards, activity), sent while it is read.
-    Rows that are too old for the database are Parquet in its folder `old`.
+    """Download all data of the account as a zip file. It has each table (cards, price history,
+    orders and their items, lists and their cards, activity and others) as CSV and as Parquet, and
+    rows that are too old for the database as Parquet in the folder `old`.
     """
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     parts = await data_export.archive(heavy, caller)
-    # An archive whose reader left is ended at once, with the files that it keeps meanwhile.
+    # If the client disconnects, the archive is closed, so that its temporary files are deleted.
     ended = BackgroundTask(parts.aclose)
     return Stream(parts, media_type=data_export.ZIP, headers=headers, background=ended)
 
 
 @get("/account/deletion", responses=problems(*READ))
 async def read_deletion(caller: Caller, session: AsyncSession) -> DeletionBody:
-    """Show when the account will be deleted, if its owner asked for that."""
+    """The time at which the account will be deleted, if its owner has requested the deletion."""
     return struct_of(DeletionBody, await deletion.asked(session, caller))
 
 
 @post("/account/deletion", status_code=200, responses=problems(*WRITTEN, *WITH_JSON_BODY))
 async def ask_for_deletion(caller: Caller, session: AsyncSession, data: Confirmed) -> DeletionBody:
-    """Delete the account in seven days; `confirm` is the owner's own email address. All sessions,
-    keys, tokens and invitations end at once. An owner who signs in can take it back.
+    """Delete the account in seven days. `confirm` must be the owner's own email address. All
+    sessions, keys, tokens and invitations end immediately. The owner can sign in and cancel the
+    deletion.
     """
     return struct_of(DeletionBody, await deletion.ask(session, caller, data.confirm, clock.now()))
 
 
 @delete("/account/deletion", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
 async def take_deletion_back(caller: Caller, session: AsyncSession) -> DeletionBody:
-    """Keep the account; its keys stay revoked."""
+    """Cancel the deletion of the account. Its keys stay revoked."""
     await deletion.restore(session, caller, clock.now())
     return struct_of(DeletionBody, None)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def member() -> None:
-    """Invite, list, change and remove the people of a seller account."""
+    """Invite, list, change and remove the members of a seller account."""
 
 
 @member.command("add")
@@ -31,7 +31,7 @@ def member() -> None:
 @click.option("--email", required=True)
 @click.option("--role", type=click.Choice(ROLES), required=True)
 def member_add(seller_id: int, email: str, role: str) -> Result:
-    """Invite a person; prints the link to hand over, which is good once.
+    """Invite a person. Prints the link to give to the person, which works once.
 
     Example: cardsync admin member add 7 --email alex@example.com --role staff
     """
@@ -51,7 +51,7 @@ def member_add(seller_id: int, email: str, role: str) -> Result:
 @prints
 @click.argument("seller_id", type=ROW_ID)
 def member_list(seller_id: int) -> Result:
-    """A seller's members.
+    """List a seller's members.
 
     Example: cardsync admin member list 7
     """
@@ -79,7 +79,7 @@ def member_list(seller_id: int) -> Result:
 @click.argument("member_id", type=ROW_ID)
 @click.argument("role", type=click.Choice(ROLES))
 def member_role(member_id: int, role: str) -> Result:
-    """Make a member owner or staff.
+    """Change a member's role to owner or staff.
 
     Example: cardsync admin member role 9 owner
     """
@@ -97,7 +97,7 @@ def member_role(member_id: int, role: str) -> Result:
 @prints
 @click.argument("member_id", type=ROW_ID)
 def member_remove(member_id: int) -> Result:
-    """Take a member's access away, at once and everywhere.
+    """Remove a member, who loses access immediately in all sessions.
 
     Example: cardsync admin member remove 9
     """
@@ -115,8 +115,8 @@ def member_remove(member_id: int) -> Result:
 @prints
 @click.argument("member_id", type=ROW_ID)
 def member_reset_password(member_id: int) -> Result:
-    """Print a link with which a member chooses a new password; using it ends all of the member's
-    sessions.
+    """Print a link with which a member can choose a new password. Using the link ends all of the
+    member's sessions.
 
     Example: cardsync admin member reset-password 9
     """

@@ -1,7 +1,7 @@
 """Changes a member's own name, address and password.
 
-A new address or password requires the current password, and is reported to the previous address if
-this installation sends mail. A new password ends the member's other sessions.
+A new address or password requires the current password. If the installation sends mail, the change
+is reported to the previous address. A new password ends the member's other sessions.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOS
 
 
 class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set. A new address or password wants `current_password`."""
+    """The fields to set. A new address or password needs `current_password`."""
 
     name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
     """The member's name"""
     email: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)] | None = None
     current_password: Password | None = None
-    """The password until now"""
+    """The member's current password"""
     new_password: Password | None = None
 
 
@@ -49,7 +49,7 @@ async def change(
     wanted: OwnAccountChange,
     now: datetime,
 ) -> list[str]:
-    """Change the account, and return the changed fields.
+    """Change the caller's own account, and return the names of the changed fields.
 
     Raises InvalidPayload.
     """
@@ -67,7 +67,8 @@ async def change(
             password_hash = await passwords.hashed(wanted.new_password)
     async with database.tenant(caller.seller_id) as session:
         member = await _own(session, caller, locked=True)
-        # If the password has changed meanwhile, the check was of an outdated password.
+        # The password was checked before the row was locked. If password or address have changed
+        # since, the check is void.
         if (email or password_hash) and (member.password_hash, member.email) != (stored, was):
             raise errors.InvalidPayload(
                 "current_password: your account has just changed; try again"
@@ -85,7 +86,7 @@ async def change(
             await _end_others(session, caller)
             changed.append("password")
         if email or password_hash:
-            # An earlier invitation link could still set a password.
+            # A link that the member got earlier could still set another password, so it ends.
             await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
             secured = [one for one in changed if one != "name"]
             await _tell(session, settings, caller, was, secured, now)
@@ -107,7 +108,7 @@ async def _own(session: AsyncSession, caller: Caller, *, locked: bool = False) -
 
 
 def _name(wanted: str | None, present: str) -> str | None:
-    """Return the name to set, if it differs from the current name. Raises InvalidPayload."""
+    """Return the name to set, or None if it does not change. Raises InvalidPayload."""
     if wanted is None:
         return None
     name = " ".join(wanted.split())
@@ -117,7 +118,7 @@ def _name(wanted: str | None, present: str) -> str | None:
 
 
 def _address(wanted: str | None, present: str) -> str | None:
-    """Return the address to set, if it differs from the current address. Raises InvalidPayload."""
+    """Return the address to set, or None if it does not change. Raises InvalidPayload."""
     if wanted is None:
         return None
     try:
@@ -128,7 +129,7 @@ def _address(wanted: str | None, present: str) -> str | None:
 
 
 async def _end_others(session: AsyncSession, caller: Caller) -> None:
-    """End the member's sessions, except the caller's."""
+    """End all sessions of the member except the session of the request."""
     theirs = (
         MemberSession.seller_id == caller.seller_id,
         MemberSession.member_id == caller.member_id,

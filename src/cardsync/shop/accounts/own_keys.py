@@ -1,6 +1,6 @@
 """Lists, makes and revokes an account's API keys, for its owner.
 
-A key is shown once, when it is made. The command line does the same for every account.
+A key is shown only when it is made. `cardsync admin key` has the same operations for all accounts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from cardsync.shop.limits import KEY_NAME_CHARACTERS, KEYS_OF_ACCOUNT
 
 
 async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
-    """Return the account's keys, oldest first, and the reason why the account can make no key, if
-    any. Raises OwnerRequired.
+    """Return the account's keys, oldest first, and the reason if the account can't make a key.
+    Raises OwnerRequired.
     """
     caller.must_be_owner()
     rows = await keys.listed(session, caller.seller_id)
@@ -56,7 +56,7 @@ async def mint(
     name: str,
     now: datetime,
 ) -> MintedKey:
-    """Make a key. Raises OwnerRequired, PaidPlanRequired, AccountEnding, InvalidPayload."""
+    """Create a key. Raises OwnerRequired, PaidPlanRequired, AccountEnding, InvalidPayload."""
     caller.must_be_owner()
     if problem := await _refusal(session, caller, now):
         raise problem
@@ -85,7 +85,7 @@ async def replace(
     key_id: int,
     now: datetime,
 ) -> MintedKey:
-    """Replace a valid key by a new one; the old key stays valid until the new key is used, for at
+    """Replace a valid key by a new key. The old key stays valid until the new key is used, for at
     most KEY_OVERLAP_HOURS. Raises OwnerRequired, AccountEnding, NotFound, InvalidPayload.
     """
     caller.must_be_owner()
@@ -115,8 +115,8 @@ async def mark(
     own_script: bool,
     confirmed: bool,
 ) -> None:
-    """Say that a key is a script of the shop's own, which the loss limits do not weigh, or that it
-    is none; the owner confirms the former. Raises OwnerRequired, NotFound, InvalidPayload.
+    """Mark a key as a script of the shop's own, whose writes the loss limits ignore, or unmark it.
+    Marking needs the owner's confirmation. Raises OwnerRequired, NotFound, InvalidPayload.
     """
     caller.must_be_owner()
     key = await session.scalar(
@@ -143,9 +143,7 @@ async def revoke(
     key_id: int,
     now: datetime,
 ) -> None:
-    """Revoke a key with immediate effect; a second revocation changes nothing. Raises
-    OwnerRequired, NotFound.
-    """
+    """Revoke a key. A second revocation changes nothing. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     own = select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
     key = await session.scalar(own.with_for_update())

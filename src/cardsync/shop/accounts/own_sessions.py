@@ -1,5 +1,5 @@
-"""Lists a member's own sessions, and ends one of them. (`people.py` ends all sessions of another
-member.)
+"""Lists a member's own sessions, and ends one of them. `people.py` ends all sessions of another
+member.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cardsync.shop.limits import SESSIONS_SHOWN
 async def sessions(
     session: AsyncSession, caller: Caller, settings: Settings, now: datetime
 ) -> Sequence[MemberSession]:
-    """Return the valid sessions, the last used first."""
+    """Return the caller's valid sessions, the session that was used last first."""
     idle_since = now - timedelta(seconds=settings.session_idle_seconds)
     good = (MemberSession.expires_at > now) & (MemberSession.last_seen_at > idle_since)
     query = select(MemberSession).where(*_own(caller), good)
@@ -29,7 +29,7 @@ async def sessions(
 
 
 async def end(session: AsyncSession, caller: Caller, session_id: int) -> None:
-    """End a session at once. Raises NotFound."""
+    """End one of the caller's sessions. Raises NotFound."""
     gone = delete(MemberSession).where(*_own(caller), MemberSession.id == session_id)
     if await session.scalar(gone.returning(MemberSession.id)) is None:
         raise errors.NotFound(f"there is no session {session_id}")

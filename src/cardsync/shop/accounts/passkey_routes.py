@@ -1,5 +1,5 @@
-"""HTTP routes of passkeys: a member's own by session, and signing in with one. The browser's part
-of both is `dashboard/static/js/passkey.js`.
+"""HTTP routes of passkeys: a signed-in member's own passkeys, and signing in with a passkey. The
+browser's part is `dashboard/static/js/passkey.js`.
 """
 
 from __future__ import annotations
@@ -50,14 +50,16 @@ STRANGERS = (
 
 
 class NewPasskey(msgspec.Struct):
-    """`credential` is what `navigator.credentials.create` gave, as its `toJSON` writes it."""
+    """A new passkey. `credential` is the `toJSON` of the result of
+    `navigator.credentials.create`.
+    """
 
     name: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
     credential: JsonObject
 
 
 class PasskeySignIn(msgspec.Struct):
-    """`credential` is what `navigator.credentials.get` gave, as its `toJSON` writes it."""
+    """A sign-in. `credential` is the `toJSON` of the result of `navigator.credentials.get`."""
 
     credential: JsonObject
 
@@ -68,7 +70,7 @@ def _place(request: ApiRequest, settings: Settings) -> passkeys.Place:
 
 @get("/passkeys", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_passkeys(caller: Caller, session: AsyncSession) -> PasskeysBody:
-    """Show the member's own passkeys, oldest first."""
+    """The member's own passkeys, oldest first."""
     return PasskeysBody(
         [struct_of(PasskeyBody, row) for row in await passkeys.listed(session, caller)]
     )
@@ -85,8 +87,8 @@ async def begin_passkey(
     session: AsyncSession,
     settings: Settings,
 ) -> PasskeyOptions:
-    """Begin a new passkey: the options for `navigator.credentials.create`, good for five
-    minutes.
+    """Begin a new passkey. Returns the options for `navigator.credentials.create`, which are valid
+    for five minutes.
     """
     place = _place(request, settings)
     return PasskeyOptions(await passkeys.begin(session, caller, place, clock.now()))
@@ -100,7 +102,7 @@ async def add_passkey(
     settings: Settings,
     data: NewPasskey,
 ) -> PasskeyBody:
-    """Keep the passkey that the member's browser made, under a name."""
+    """Store the passkey that the member's browser made, under a name."""
     place, now = _place(request, settings), clock.now()
     made = await passkeys.add(database, caller, place, data.name, data.credential, now)
     return struct_of(PasskeyBody, made)
@@ -112,7 +114,7 @@ async def add_passkey(
     responses=problems(*FOR_MEMBERS, errors.NotFound),
 )
 async def remove_passkey(passkey_id: int, caller: Caller, session: AsyncSession) -> Deleted:
-    """Make one of the member's passkeys useless, at once."""
+    """Remove one of the member's passkeys, which can't be used to sign in any more."""
     await passkeys.remove(session, caller, passkey_id, clock.now())
     return Deleted(True)
 
@@ -127,8 +129,8 @@ async def begin_sign_in(
     database: Database,
     settings: Settings,
 ) -> PasskeyOptions:
-    """Begin to sign in with a passkey: the options for `navigator.credentials.get`, good for five
-    minutes.
+    """Begin to sign in with a passkey. Returns the options for `navigator.credentials.get`, which
+    are valid for five minutes.
     """
     place = _place(request, settings)
     return PasskeyOptions(await passkeys.begin_sign_in(database, place, clock.now()))
@@ -147,7 +149,9 @@ async def sign_in_with_passkey(
     settings: Settings,
     data: PasskeySignIn,
 ) -> Response[SessionBody]:
-    """Begin a session with a passkey: its cookie is set, and its CSRF token is in the answer."""
+    """Sign in with a passkey. Sets the session's cookie; the answer has the session's CSRF
+    token.
+    """
     rate_limits: RateLimits = request.app.state.rate_limits
     await rate_limits.admit_sign_in(request.scope, str(data.credential.get("id", ""))[:200])
     who = await passkeys.sign_in(

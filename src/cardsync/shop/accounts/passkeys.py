@@ -1,8 +1,7 @@
-"""Adds passkeys and signs members in with them: a device signs the server's challenge, and gets a
-session.
+"""Adds passkeys, and signs members in whose device signs the server's challenge.
 
-The device must have verified its user. A device whose count of signatures does not grow is refused,
-because it may be a copy.
+The device must have verified its user. A passkey whose counter of signatures does not grow is
+refused, because it may be a copy.
 """
 
 from __future__ import annotations
@@ -44,23 +43,21 @@ from cardsync.platform.value_types import JsonObject
 from cardsync.shop.accounts import challenges
 from cardsync.shop.limits import KEY_NAME_CHARACTERS, PASSKEYS_OF_MEMBER
 
-# No device makes a credential with a longer id.
+# The maximum length of a credential's id in WebAuthn.
 _ID_BYTES: Final = 1023
 _UNREADABLE: Final = (WebAuthnException, ValueError, TypeError, KeyError)
 
 
 class Place(NamedTuple):
-    """The address at which the browser has the page open; `name` is the host that a passkey is
-    bound to.
-    """
+    """The address of the page in the browser. `name` is its host, which passkeys are bound to."""
 
     origin: str
     name: str
 
 
 def place_of(settings: Settings, host: str | None) -> Place:
-    """Return the place of PUBLIC_URL, or of `host` if that is another of the server's own names.
-    Pure. Raises InvalidPayload for an IP address, where browsers support no passkeys.
+    """Return the address with `host` if that is one of the server's names, else PUBLIC_URL. Pure.
+    Raises InvalidPayload for an IP address, because browsers support no passkeys there.
     """
     ours = urlsplit(settings.origin)
     believed = host is not None and host != ours.netloc and settings.is_own_name(host)
@@ -74,7 +71,9 @@ def place_of(settings: Settings, host: str | None) -> Place:
 
 
 def has_name(settings: Settings, host: str | None) -> bool:
-    """Return whether browsers support passkeys at the page's address. Pure."""
+    """Return whether browsers support passkeys at the page's address, which must not be an IP
+    address. Pure.
+    """
     try:
         place_of(settings, host)
     except errors.InvalidPayload:
@@ -138,7 +137,7 @@ async def add(
     credential: Mapping[str, object],
     now: datetime,
 ) -> Passkey:
-    """Keep a passkey that the member's browser made. Raises InvalidPayload."""
+    """Verify and store a passkey that the member's browser made. Raises InvalidPayload."""
     verified = await _verified(database, caller, place, credential, now)
     name = " ".join(name.split())
     if not 1 <= len(name) <= KEY_NAME_CHARACTERS:
@@ -154,7 +153,9 @@ async def _kept(
     verified: VerifiedRegistration,
     now: datetime,
 ) -> Passkey:
-    """Raises InvalidPayload."""
+    """Store a verified passkey. Raises InvalidPayload if the member has too many passkeys or
+    already has this one.
+    """
     await locked(session, Lock.SHOP, caller.seller_id)
     count = select(func.count()).select_from(Passkey).where(*_own(caller))
     if (await session.scalar(count) or 0) >= PASSKEYS_OF_MEMBER:
@@ -187,13 +188,14 @@ async def _verified(
     credential: Mapping[str, object],
     now: datetime,
 ) -> VerifiedRegistration:
-    """Use up the challenge that the browser answers, and verify the answer. Raises
+    """Use up the challenge that the browser answered, and verify the answer. Raises
     InvalidPayload.
     """
     try:
         given = parse_registration_credential_json(dict(credential))
         challenge = parse_client_data_json(given.response.client_data_json).challenge
-        # In a transaction of its own, so that a challenge is used up even by who is refused.
+        # The challenge is used up in a transaction of its own, so that a refused answer uses it up,
+        # too.
         async with database.shared() as session:
             good = await challenges.taken(session, challenge, caller.member_id, now)
         if not good:
@@ -215,7 +217,7 @@ async def _verified(
 
 
 async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: datetime) -> None:
-    """Revoke one of the member's passkeys with immediate effect. Raises NotFound."""
+    """Delete one of the member's passkeys. Raises NotFound."""
     gone = delete(Passkey).where(*_own(caller), Passkey.id == passkey_id).returning(Passkey.id)
     if await session.scalar(gone) is None:
         raise errors.NotFound(f"you have no passkey {passkey_id}")
@@ -224,7 +226,7 @@ async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: da
 
 
 async def begin_sign_in(database: Database, place: Place, now: datetime) -> dict[str, object]:
-    """Return the options with which a browser signs in by any passkey that it has for us."""
+    """Return the options with which a browser signs in with any of its passkeys for this server."""
     async with database.shared() as session:
         challenge = challenges.made(session, now, None)
     options = webauthn.generate_authentication_options(
@@ -243,8 +245,8 @@ async def sign_in(
     now: datetime,
     earlier: str | None = None,
 ) -> sessions.SignedIn:
-    """Begin a session that replaces the browser's earlier session. Raises InvalidCredentials,
-    AccountSuspended.
+    """Sign in the passkey's member with a new session, which replaces the browser's session
+    `earlier`. Raises InvalidCredentials, AccountSuspended.
     """
     refusal = errors.InvalidCredentials(
         "this passkey is not valid here; sign in with your password"
@@ -254,7 +256,8 @@ async def sign_in(
         challenge = parse_client_data_json(given.response.client_data_json).challenge
     except _UNREADABLE as e:
         raise refusal from e
-    # In a transaction of its own, so that a challenge is used up even by who is refused.
+    # The challenge is used up in a transaction of its own, so that a refused sign-in uses it up,
+    # too.
     async with database.shared() as session:
         if not await challenges.taken(session, challenge, None, now):
             raise errors.InvalidCredentials("this took too long; try again")

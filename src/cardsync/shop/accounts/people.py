@@ -1,7 +1,6 @@
-"""Manages the people of an account, for its owner: each change has an entry in the activity feed,
-and an invitation gives a link to hand over.
+"""Manages the members of an account, for its owner. Each change adds an entry to the activity feed.
 
-The command line does the same for every account (`roster.py`, `invitations.py`).
+`cardsync admin member` has the same operations for all accounts (`roster.py`, `invitations.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,9 @@ from cardsync.shop.accounts.schemas import RosterBody
 
 
 class Invited(NamedTuple):
-    """`link` is the path of a page that works once, within the given days."""
+    """An invited member. `link` is the path of the invitation's page, which works once within
+    `days`.
+    """
 
     member_id: int
     link: Link
@@ -41,8 +42,8 @@ async def members(session: AsyncSession, caller: Caller) -> list[RosterBody]:
 async def invite(
     session: AsyncSession, caller: Caller, settings: Settings, email: str, role: str, now: datetime
 ) -> Invited:
-    """Invite a person; one who has not joined yet gets a new link in place of the earlier one.
-    Raises OwnerRequired, InvalidPayload.
+    """Invite a person. A person who was invited before and has not joined yet gets a new link,
+    which replaces the earlier link. Raises OwnerRequired, InvalidPayload.
     """
     caller.must_be_owner()
     _known_role(role)
@@ -58,7 +59,7 @@ async def invite(
 async def new_link(
     session: AsyncSession, caller: Caller, settings: Settings, member_id: int, now: datetime
 ) -> Invited:
-    """Make a link with which the member chooses a password. Raises OwnerRequired, NotFound."""
+    """Make a link with which the member can choose a password. Raises OwnerRequired, NotFound."""
     member = await _own(session, caller, member_id)
     link = await roster.reset_password(session, settings, member_id)
     summary = f"password link created for member {member_id}"
@@ -70,7 +71,7 @@ async def new_link(
 async def change_role(
     session: AsyncSession, caller: Caller, member_id: int, role: str, now: datetime
 ) -> None:
-    """Raises OwnerRequired, NotFound, InvalidPayload."""
+    """Change a member's role. Raises OwnerRequired, NotFound, InvalidPayload."""
     member = await _own(session, caller, member_id)
     _known_role(role)
     was = member.role
@@ -90,9 +91,7 @@ async def remove(
     member_id: int,
     now: datetime,
 ) -> None:
-    """End a member's access, in all sessions. Raises OwnerRequired, NotFound,
-    InvalidPayload.
-    """
+    """Remove a member, whose sessions end. Raises OwnerRequired, NotFound, InvalidPayload."""
     await _own(session, caller, member_id)
     try:
         await roster.remove(session, member_id)
@@ -124,7 +123,7 @@ def _known_role(role: str) -> None:
 
 
 async def _own(session: AsyncSession, caller: Caller, member_id: int) -> Member:
-    """Return the member if it is one of the caller's account."""
+    """Return a member of the caller's account. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     own = select(Member).where(Member.seller_id == caller.seller_id, Member.id == member_id)
     member = await session.scalar(own)

@@ -25,7 +25,7 @@ RESET_LINK_IS_GOOD: Final = timedelta(days=1)
 
 
 async def listed(session: AsyncSession, seller_id: int) -> list[RosterBody]:
-    """Oldest first."""
+    """Return the account's members, oldest first. Raises CommandError."""
     await known_seller(session, seller_id)
     rows = await session.scalars(
         select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
@@ -34,7 +34,7 @@ async def listed(session: AsyncSession, seller_id: int) -> list[RosterBody]:
 
 
 async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
-    """The role applies from the member's next request on, in every session."""
+    """Change a member's role. It applies from the member's next request on, in all sessions."""
     member = await _member(session, member_id)
     if role != "owner":
         await _keep_an_owner(session, member)
@@ -42,8 +42,8 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
 
 
 async def remove(session: AsyncSession, member_id: int) -> None:
-    """Remove a member with the sessions, the invitation and the private contributions."""
-    # Only this function needs the search, whose data frames are slow to import.
+    """Remove a member, and the member's sessions, invitation and private contributions."""
+    # This import is slow, because it imports polars, and only this function needs it.
     from cardsync.stock.contributions.promote import retire_private
 
     member = await _member(session, member_id)
@@ -54,8 +54,9 @@ async def remove(session: AsyncSession, member_id: int) -> None:
 
 
 async def reset_password(session: AsyncSession, settings: Settings, member_id: int) -> Link:
-    """Make a link with which the member chooses a password; until then the old password is valid.
-    The link of a member who has joined is valid for one day, because it opens an account in use.
+    """Make a link with which the member can choose a password. The old password is valid until
+    then. If the member has joined, the link is valid for only one day, because it opens an account
+    in use.
     """
     member = await _member(session, member_id)
     good_for = RESET_LINK_IS_GOOD if member.password_hash else None
@@ -63,7 +64,9 @@ async def reset_password(session: AsyncSession, settings: Settings, member_id: i
 
 
 async def _member(session: AsyncSession, member_id: int) -> Member:
-    """Lock the account's members, so that concurrent callers change them one after the other."""
+    """Lock the account's members, so that concurrent callers change them one after the other, and
+    return the member. Raises MemberError.
+    """
     lock = text(
         "SELECT FROM seller WHERE id = (SELECT seller_id FROM member WHERE id = :id) FOR NO KEY UPDATE"
     )

@@ -1,4 +1,6 @@
-"""HTTP routes of an account's settings: its owner reads and changes them, a key reads them."""
+"""HTTP routes of an account's settings. The owner reads and changes them; keys can only read
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiR
 
 
 async def _strictly(request: ApiRequest) -> AccountChange:
-    """A setting that is not of its type is refused: the framework takes "true" and 1 for true."""
+    """Parse the body strictly by types, because the framework accepts "true" and 1 for true."""
     return read_json.read(await request.json(), AccountChange)
 
 
@@ -26,7 +28,7 @@ async def _strictly(request: ApiRequest) -> AccountChange:
     responses=problems(*BEHIND_A_KEY, errors.OwnerRequired),
 )
 async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings:
-    """Show the owner's settings."""
+    """The account's settings."""
     return settings_body(await account_settings.account_of(session, caller))
 
 
@@ -42,7 +44,7 @@ async def change_account(
     session: AsyncSession,
     data: AccountChange,
 ) -> AccountSettings:
-    """Set the fields that the body names."""
+    """Change settings of the account. Fields that are not sent keep their values."""
     data = await _strictly(request)
     values = given_fields(data)
     lines = {line.name: line.enabled for line in values.pop("product_lines", ())}

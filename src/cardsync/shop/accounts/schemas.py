@@ -26,15 +26,15 @@ Role = Annotated[str, Like(Literal["owner", "staff"])]
 
 
 class LineSwitch(msgspec.Struct):
-    """A product line by its internal name.
+    """A product line and whether it is on.
 
-    Switched off, its cards stay, and no export holds them.
+    The cards of a line that is off stay, but they are in no price file.
     """
 
     name: str
-    """The product line by its internal name"""
+    """The internal name of the product line"""
     enabled: bool
-    """Its cards are priced and exported"""
+    """Whether the cards of the line are priced and exported"""
 
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ else:
 
 
 class AccountSettings(_Shown):
-    """As they are stored; the heartbeat says what the plan allows of them."""
+    """The stored settings of the account. The heartbeat returns the settings as limited by the
+    plan.
+    """
 
     network_consented_at: datetime | None
     network_published_at: datetime | None
@@ -55,15 +57,15 @@ class AccountSettings(_Shown):
 
 
 class AccountChange(_Changed, forbid_unknown_fields=True):
-    """The fields to set; null takes the default. Product lines that are not named stay as they
-    are.
+    """The settings to change; null sets a default. Product lines that are not sent do not
+    change.
     """
 
     product_lines: list[LineSwitch] | UnsetType = UNSET
 
 
 def line_switches(account: Account) -> list[tuple[str, bool]]:
-    """Every line that the account has or may have, those that are on first."""
+    """Return all product lines, the lines that are on first, each with whether it is on."""
     names = dict.fromkeys([*account.product_lines, *account.disabled_lines, *NAMES])
     return [(name, name in account.product_lines) for name in names]
 
@@ -94,7 +96,9 @@ class SellerBody(msgspec.Struct):
 
 
 class SessionBody(msgspec.Struct):
-    """Requests other than GET and HEAD carry `csrf_token` in X-CSRF-Token."""
+    """A session. Requests other than GET and HEAD must have `csrf_token` in the header
+    X-CSRF-Token.
+    """
 
     csrf_token: Annotated[str, Column("token"), Reads(tokens.csrf_token)]
     member: Annotated[MemberBody, OfRow(partial(struct_of, MemberBody))]
@@ -107,7 +111,7 @@ class SignedOut(msgspec.Struct):
 
 
 class RosterBody(msgspec.Struct):
-    """`joined` is false as long as the member has not chosen a password."""
+    """A member. `joined` is false until the member has chosen a password."""
 
     id: int
     email: str
@@ -115,7 +119,7 @@ class RosterBody(msgspec.Struct):
     """The member's name"""
     role: Role
     joined: Annotated[bool, OfRow(lambda row: row.password_hash is not None)]
-    """The member has chosen a password"""
+    """Whether the member has chosen a password"""
     created_at: datetime
 
 
@@ -129,8 +133,8 @@ class InvitationBody(msgspec.Struct):
 
 
 class KeyBody(msgspec.Struct):
-    """A key that is being replaced works until the new one is used, or until `ends_at`. What an
-    `own_script` writes is not weighed against the loss limits.
+    """A key. A key that was replaced works until the new key is used, or until `ends_at`. The loss
+    limits ignore the writes of a key with `own_script`.
     """
 
     id: Annotated[int, Column("key_id")]
@@ -138,16 +142,16 @@ class KeyBody(msgspec.Struct):
     created_at: datetime
     revoked_at: datetime | None
     ends_at: datetime | None
-    """When the key ends; null: it has no end"""
+    """When the key ends; null if it has no end"""
     own_script: bool
 
 
 class KeysBody(msgspec.Struct):
-    """`why_none` is null where a key can be made."""
+    """The account's keys. `why_none` is null if the account can make keys."""
 
     keys: list[KeyBody]
     why_none: str | None
-    """Why no key can be made; null: one can"""
+    """Why the account can't make keys; null if it can"""
 
 
 class MintedKeyBody(msgspec.Struct):
@@ -159,11 +163,11 @@ _Browser = Annotated[str, OfRow(lambda row: row.browser or UNKNOWN)]
 
 
 class OwnSession(msgspec.Struct):
-    """`current` is the session that asks; `browser` is its name for people."""
+    """One of the member's sessions. `current` is true for the session of the request."""
 
     id: int
     browser: _Browser
-    """The browser's name for people"""
+    """The browser's name, such as Firefox on Windows"""
     signed_in_at: Annotated[datetime, Column("created_at")]
     """When the member signed in"""
     last_used_at: Annotated[datetime, Column("last_seen_at")]
@@ -191,15 +195,15 @@ class PasskeysBody(msgspec.Struct):
 
 
 class PasskeyOptions(msgspec.Struct, rename={"public_key": "publicKey"}):
-    """The options in their form of WebAuthn's JSON: bytes are base64url."""
+    """The options in the JSON form of WebAuthn, in which bytes are base64url."""
 
     public_key: JsonObject
 
 
 class DeletionBody(msgspec.Struct):
-    """Both are null where no deletion was asked for."""
+    """The deletion of the account. Both times are null if no deletion was requested."""
 
     asked_at: datetime | None
-    """When the owner asked for it; null: nobody did"""
+    """When the owner requested the deletion, or null"""
     deletes_at: Annotated[datetime | None, Column("due_at")]
-    """When the account is deleted; null: it is not"""
+    """When the account will be deleted, or null"""

@@ -42,14 +42,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# Attempts for a removal that PostgreSQL aborts for a lock, and the SQLSTATE classes of such errors.
+# The number of attempts if PostgreSQL aborts a deletion because of locks, and the classes of
+# SQLSTATE of such errors.
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.5
 _OF_LOCKS: Final = ("40", "55")
 
 
 class SellerError(CommandError):
-    """A seller can't be made, changed or found as asked."""
+    """A seller can't be created, changed or found."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplie
 
 
 def read_settings(pairs: list[str]) -> dict[str, object]:
-    """Convert `key=value` texts to columns; raises SellerError naming the key and the accepted
-    values.
+    """Convert texts like `key=value` to values of columns. Raises SellerError, which names the key
+    and the accepted values.
     """
     values = {}
     for pair in pairs:
@@ -92,9 +93,9 @@ async def create_seller(
     password_hash: str | None = None,
     with_key: bool = True,
 ) -> CreatedSeller:
-    """Create a seller with an owner, an API key and the Competitive preset; without `lines`, every
-    known line, magic first. No password is generated if the caller passes the hash of the owner's
-    password.
+    """Create a seller with an owner, an API key and the Competitive preset. Without `lines`, the
+    seller has all product lines, magic first. A password is generated unless `password_hash` is
+    given.
     """
     if await is_taken(session, email):
         raise _taken(email)
@@ -122,7 +123,7 @@ async def create_seller(
 
 
 async def is_taken(session: AsyncSession, email: str) -> bool:
-    """Return whether a member signs in with this address already."""
+    """Return whether an existing member has this address."""
     member = select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
     return await session.scalar(member) is not None
 
@@ -141,7 +142,7 @@ def _known_lines(lines: list[str]) -> list[str]:
 
 
 async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, object]:
-    """Minting needs a paid plan; keys that exist keep working after a downgrade."""
+    """Create a key. This needs a paid plan, but existing keys keep working after a downgrade."""
     async with database.tenant(seller_id) as session:
         account = await session.get(Account, seller_id)
         if account is None:
@@ -214,7 +215,7 @@ def _as_text(value: object) -> str:
 
 
 async def locked_account(session: AsyncSession, seller_id: int) -> Account:
-    """Lock the seller's state row and then the account, in the order of all code; return the
+    """Lock the seller's state row first and the account second, as everywhere, and return the
     account.
 
     Raises SellerError.
@@ -228,7 +229,9 @@ async def locked_account(session: AsyncSession, seller_id: int) -> Account:
 
 
 async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
-    """The agent made the one upload that the seller had approved."""
+    """Reset `upload_approved` after the agent has made the one upload that the seller had
+    approved.
+    """
     statement = text("""
         UPDATE account SET upload_approved = false
          WHERE seller_id = :id AND upload_approved RETURNING seller_id
@@ -238,7 +241,7 @@ async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
 
 
 async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, object]:
-    """Return all settings and the seller's state; `session` is in the seller's scope."""
+    """Return all settings and the state of a seller. `session` is in the seller's scope."""
     seller = await session.get(Seller, seller_id)
     account = await session.get(Account, seller_id)
     state = await session.get(SyncState, seller_id)
@@ -262,9 +265,9 @@ async def delete_seller(
     seller_id: int,
     tables: list[str],
 ) -> None:
-    """Erase everything of a seller from `tables`, referring tables first so that foreign keys
-    hold, then from the object store. Running work may lock rows in another order: then the whole
-    removal is tried again. Raises SellerError.
+    """Delete a seller's rows from `tables`, and then the stored objects. Tables that refer to
+    others are first in `tables`, because of foreign keys. If running work locks rows in another
+    order, PostgreSQL aborts the deletion, and it is tried again. Raises SellerError.
     """
     for left in reversed(range(_TRIES)):
         try:
@@ -286,15 +289,15 @@ async def delete_seller(
 
 async def _delete_rows(database: Database, seller_id: int, tables: list[str]) -> None:
     async with database.tenant(seller_id) as session:
-        # A slab ends by renewing its lease: without the token, a running slab rolls back instead of
-        # leaving cards behind.
+        # A running import can't commit rows without the lease's token, so it leaves no cards
+        # behind.
         await session.execute(
             text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :id"),
             {"id": seller_id},
         )
     async with database.tenant(seller_id) as session:
-        # Delete cards and their referring rows before `sync_state` is locked: a running slab locks
-        # cards before it locks that row.
+        # Cards, and rows that refer to them, are deleted before `sync_state` is locked, because a
+        # running import locks cards before it locks that row.
         first = [table for table in tables[: tables.index("card") + 1] if table != "sync_state"]
         for table in first:
             await session.execute(
@@ -304,8 +307,7 @@ async def _delete_rows(database: Database, seller_id: int, tables: list[str]) ->
             text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
         )
         await hold_still(session, seller_id, ORDERS)
-        # A refresh of a stored figure ends by removing its mark: without the mark, a running
-        # refresh rolls back.
+        # A running refresh of a stored figure rolls back if its mark in `work_due` is missing.
         await session.execute(
             text("DELETE FROM work_due WHERE seller_id = :seller_id"), {"seller_id": seller_id}
         )
@@ -322,5 +324,5 @@ async def _delete_rows(database: Database, seller_id: int, tables: list[str]) ->
         )
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
-        # If this process is killed from here on, a worker deletes the objects.
+        # With this mark, a worker deletes the objects if this process is killed before it does.
         await left_objects.mark(session, seller_id)

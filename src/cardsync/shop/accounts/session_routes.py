@@ -47,7 +47,8 @@ from cardsync.web.request import (
     problems,
 )
 
-# The other methods of the same address are strangers'.
+# The options of routes for signed-in members. Other routes of the same path are for visitors
+# without a session, so the options are set per route.
 SIGNED_IN: HandlerOptions = {
     "middleware": [admitting],
     "opt": BY_SESSION,
@@ -67,7 +68,9 @@ class SignIn(msgspec.Struct):
 
 
 class Acceptance(msgspec.Struct):
-    """`name` may be left out by who joined before and only chooses a new password."""
+    """The acceptance of an invitation. A member who has joined and only chooses a new password may
+    omit `name`.
+    """
 
     password: Password
     name: Annotated[str, msgspec.Meta(max_length=limits.MEMBER_NAME_CHARACTERS)] | None = None
@@ -75,9 +78,9 @@ class Acceptance(msgspec.Struct):
 
 class OwnAccountChanged(msgspec.Struct):
     changed: list[str]
-    """The fields that are different now: name, email, password"""
+    """The names of the changed fields: name, email, password"""
     member: MemberBody
-    """The member as it is now"""
+    """The member after the change"""
 
 
 @post(
@@ -93,7 +96,9 @@ async def sign_in(
     settings: Settings,
     data: SignIn,
 ) -> Response[SessionBody]:
-    """Begin a session: its cookie is set, and its CSRF token is in the answer."""
+    """Sign in with email address and password. Sets the session's cookie; the answer has the
+    session's CSRF token.
+    """
     who = await signed_in(request, database, settings, data.email, data.password)
     return begun(who, settings)
 
@@ -111,7 +116,7 @@ async def accept_invitation(
     settings: Settings,
     data: Acceptance,
 ) -> Response[SessionBody]:
-    """Join with a name and a password, or choose a new password; begins a session.
+    """Join with a name and a password, or choose a new password. Begins a session.
 
     The link works once.
     """
@@ -125,7 +130,7 @@ async def read_session(
     caller: Caller,
     session: AsyncSession,
 ) -> Response[SessionBody]:
-    """Show the signed-in member, and the session's CSRF token."""
+    """The signed-in member, and the session's CSRF token."""
     return Response(
         struct_of(SessionBody, await who_asks(session, caller, request)),
         media_type=MediaType.JSON,
@@ -146,7 +151,7 @@ async def sign_out(
     settings: Settings,
     everywhere: bool = False,
 ) -> Response[SignedOut]:
-    """End this session; with `everywhere`, every session of this member."""
+    """End this session or, with `everywhere`, all sessions of this member."""
     await signed_out(session, caller, request, everywhere=everywhere)
     return Response(
         SignedOut(True),
@@ -169,8 +174,8 @@ async def change_own_account(
     settings: Settings,
     data: OwnAccountChange,
 ) -> OwnAccountChanged:
-    """Change the member's own name, email address or password. The address before hears of a new
-    address or password by mail; a new password ends the member's other sessions.
+    """Change the member's own name, email address or password. A new address or password is
+    reported by mail to the previous address. A new password ends the member's other sessions.
     """
     changed = await changed_own(database, caller, request, settings, data)
     async with database.tenant(caller.seller_id) as session:
@@ -180,7 +185,7 @@ async def change_own_account(
 
 @get("/sessions", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_sessions(caller: Caller, session: AsyncSession, settings: Settings) -> OwnSessions:
-    """Show where the member is signed in, the session used last first."""
+    """The member's sessions, the session that was used last first."""
     found = await own_sessions.sessions(session, caller, settings, clock.now())
     return OwnSessions([struct_of(OwnSession, row, caller) for row in found])
 
@@ -192,7 +197,7 @@ async def list_sessions(caller: Caller, session: AsyncSession, settings: Setting
     responses=problems(*FOR_MEMBERS, errors.NotFound),
 )
 async def end_session(member_session_id: int, caller: Caller, session: AsyncSession) -> Deleted:
-    """Sign the member out of one browser, at once."""
+    """End one of the member's sessions."""
     await own_sessions.end(session, caller, member_session_id)
     return Deleted(True)
 

@@ -1,5 +1,5 @@
-"""Makes the link of the set-up page with its token. The link is the same on every process and host
-that shares the installation's secret.
+"""Makes the link of the set-up page with its token. The link is the same in all processes and on
+all hosts that have the same installation secret.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ def opens(settings: Settings, token: str) -> bool:
 
 
 def _token(settings: Settings) -> str:
-    """Return SET_UP_TOKEN, else a token derived from the installation's secret."""
+    """Return SET_UP_TOKEN or, if it is not set, a token derived from the installation's secret."""
     return settings.set_up_token or set_up_token(settings)

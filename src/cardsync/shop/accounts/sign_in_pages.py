@@ -1,6 +1,6 @@
-"""Pages on which people sign in or out, or accept an invitation.
+"""The pages on which people sign in or out, or accept an invitation.
 
-They are forms without scripts, and call the same operations as the JSON routes.
+The pages are forms without scripts, and call the same operations as the JSON routes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ DONE = {
     "everywhere": "You are signed out on all your devices.",
     "deletion": "The account will be deleted in seven days. Sign in to cancel the deletion.",
 }
-# After the sign-in the browser goes to the link's page, unless the address is another site's or a
-# browser might read it as one.
+# The form of a path on this server. After the sign-in, the browser is redirected only to such a
+# path, never to another site.
 OWN_PATH = re.compile(
     r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?(?:\?[A-Za-z0-9._~%+&=-]*)?", re.ASCII
 )
 HOME = "/today"
-# Signing in with a passkey needs a script of ours; the password's form does without.
+# The content security policy of pages with a sign-in by passkey, which needs a script.
 _POLICY = "Content-Security-Policy"
 _WITH_SCRIPT = {_POLICY: f"{pages.HEADERS[_POLICY]}; script-src 'self'; connect-src 'self'"}
 
@@ -59,7 +59,9 @@ async def sign_in_page(
 
 
 def _wanted(given: Mapping[str, str]) -> str:
-    """Return where the sign-in leads: `next`, or `then` as links to plans name it."""
+    """Return the path to open after the sign-in: the parameter `next` or, in links to plans,
+    `then`.
+    """
     return given.get("next") or given.get("then") or ""
 
 
@@ -91,8 +93,8 @@ def _sign_in(
 
 
 async def _after(database: Database, seller_id: int, wanted: str) -> str:
-    """Return the page after a sign-in; for an account that will be deleted, the page with the
-    button that keeps it.
+    """Return the path of the page after a sign-in. For an account that will be deleted, this is the
+    page with the button that cancels the deletion.
     """
     async with database.tenant(seller_id) as session:
         leaving = await deletion.pending(session, seller_id)
@@ -105,7 +107,7 @@ async def _seller_of(
     settings: Settings,
     token: str,
 ) -> int | None:
-    """Return the seller of the session if the session is valid."""
+    """Return the seller's id of a valid session, else None."""
     try:
         ring = request.app.state.session_ring
         caller = await sessions.caller_with(database, ring, token, settings)
@@ -183,9 +185,9 @@ async def _invitation(
 async def sign_out(
     request: ApiRequest, form: Form, database: Database, settings: Settings
 ) -> Response[str]:
-    """A form carries its CSRF token in a field.
+    """Sign the member out. The form has the CSRF token in a field.
 
-    A member who is signed out already gets the same answer.
+    A member who is already signed out gets the same answer.
     """
     token = session_token(request.scope)
     where = "everywhere" if form["everywhere"] == "true" else "here"

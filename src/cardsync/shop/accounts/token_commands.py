@@ -38,7 +38,7 @@ def token() -> None:
     "--days", type=click.IntRange(1, 3660), help="Good for so long; default until revoked."
 )
 def token_create(seller_id: int, scopes: tuple[str, ...], name: str, days: int | None) -> Result:
-    """Mint a token; it is shown only once.
+    """Create a token. The token is shown only once.
 
     Example: cardsync admin token create 7 --scope mcp:read --days 90
     """
@@ -56,7 +56,7 @@ def token_create(seller_id: int, scopes: tuple[str, ...], name: str, days: int |
 @prints
 @click.argument("token_id", type=ROW_ID)
 def token_revoke(token_id: int) -> Result:
-    """Make a token useless, at once and on every process.
+    """Revoke a token. It loses access immediately.
 
     Example: cardsync admin token revoke 3
     """
@@ -77,7 +77,7 @@ def token_revoke(token_id: int) -> Result:
 @prints
 @click.argument("seller_id", type=ROW_ID)
 def token_list(seller_id: int) -> Result:
-    """A seller's tokens, never the secrets themselves.
+    """List a seller's tokens, without the secrets.
 
     Example: cardsync admin token list 7
     """
