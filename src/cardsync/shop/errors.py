@@ -1,4 +1,4 @@
-"""The refusals of this district."""
+"""The errors of the routes of accounts, credits, activity and notices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from cardsync.platform.errors import TOP_UP_PATH, Problem, WithStatus
 
 
 class IdempotencyKeyRequired(Problem):
-    """The header X-Idempotency-Key is missing or blank; send a new key, a UUID say, for each wait
-    that you want to skip.
+    """The header X-Idempotency-Key is missing or blank. Send a new key, such as a UUID, for each
+    wait that you want to skip.
     """
 
     status = 400
@@ -26,7 +26,7 @@ class InsufficientBalanceBody(msgspec.Struct):
 
 
 class InsufficientBalance(WithStatus):
-    """There is no credit to skip the wait with."""
+    """The shop has no credit to skip the wait."""
 
     status = 402
     code = "insufficient_balance"

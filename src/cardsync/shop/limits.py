@@ -1,4 +1,4 @@
-"""The numbers that bound what this district takes and shows."""
+"""The limits of accounts, credits, activity, notices and operators' pages."""
 
 from __future__ import annotations
 

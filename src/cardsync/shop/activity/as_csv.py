@@ -1,5 +1,5 @@
-"""Streams the entries of the activity feed that a filter finds, as a CSV, with those that have
-moved to the object store.
+"""Streams the entries of the activity feed that a filter selects as a CSV, including entries that
+have moved to the object store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TABLE: Final = CsvTable(
 async def activity_as_csv(
     heavy: HeavyWork, caller: Caller, wanted: FeedFilter
 ) -> AsyncIterator[bytes]:
-    """Return the entries that a filter finds, newest first."""
+    """Return the CSV file, newest entries first, in parts."""
     return await streamed(heavy, caller, _TABLE, part_of_activity, wanted)
 
 
@@ -42,12 +42,14 @@ async def part_of_activity(
     after: int,
     wanted: FeedFilter,
 ) -> Part:
-    """Return the entries before the given entry."""
+    """Return the part of the file with the entries before the id `after`; 0 means the newest
+    part.
+    """
     before = after or None
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         page = await feed_before(session, caller, wanted, before, PART)
     old = Old(database, open_store(settings), caller.seller_id)
     page = await older_entries(old, wanted, page, before, PART)
-    # The file keeps the actors by their ids alone.
+    # The file has the actors' ids, but not their names.
     return await part_of(_TABLE, page, lambda row: entry_body(caller, row, {}))

@@ -1,7 +1,7 @@
-"""Writes an entry's actor, action and summary in words for people. Pure.
+"""Converts an entry's actor, action and summary to plain English for pages. Pure.
 
-Entries keep the words of the API (`member 1`, `account.changed`, `sync_mode=full`), so that old
-entries read as well as new ones.
+Stored entries have the words of the API (`member 1`, `account.changed`, `sync_mode=full`), so that
+old entries are shown in today's words, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from cardsync.platform.money import percent
 Names = Mapping[str, str]
 WHO: Final = re.compile(r"\b(member|key|token|grant|buying customer) (\d{1,18})\b")
 _QUOTED: Final = re.compile(r"(“[^”]*”|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
-# The steps of postage, as `0:1.27,20:4.50`, have commas of their own.
+# A changed field with its value. The value of `postage_steps`, such as `0:1.27,20:4.50`, contains
+# commas; other values end at a comma.
 _SET: Final = re.compile(r"\b([a-z][a-z_]*)=([^,]*(?:,[\d.]+:[\d.]+)*)")
 _SNAKE: Final = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 
@@ -203,7 +204,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "webhook.rotated": "Webhook secret rotated",
     "webhook.tested": "Webhook tested",
 }
-# The beginnings of actions, as a filter names them.
+# The names of the filter's groups of actions, by the first part of an action.
 AREAS: Final[Mapping[str, str]] = {
     "account": "Account",
     "assistant": "Assistants",
@@ -270,12 +271,12 @@ _VALUES: Final[Mapping[str, str]] = {
 
 
 def action_words(action: str) -> str:
-    """Return the words for an action."""
+    """Return the name of an action."""
     return ACTIONS.get(action) or _sentence(action.replace("_", " ").replace(".", ": "))
 
 
 def actor_words(actor: str, names: Names) -> str:
-    """Return the actor, by name if the name is known."""
+    """Return the actor's name, or the kind of actor if the name is unknown."""
     kind, _, number = actor.partition(" ")
     name = names.get(actor)
     match kind if number else "":
@@ -293,7 +294,7 @@ def actor_words(actor: str, names: Names) -> str:
 
 
 def summary_words(summary: str, names: Names) -> str:
-    """Return a summary without the API's words; text in quotes is a name and is kept."""
+    """Return a summary without the API's words. Texts in quotes are names and do not change."""
     parts = _QUOTED.split(summary)
     parts[::2] = [_plain(part, names) for part in parts[::2]]
     return _sentence("".join(parts))
@@ -310,7 +311,9 @@ def field_words(name: str) -> str:
 
 
 def value_words(name: str, value: object) -> str:
-    """Return a field's value; hundredths of a percent, which `_bp` names, as percent."""
+    """Return a field's value as text. The value of a field whose name ends in `_bp` is in
+    hundredths of a percent, and is returned in percent.
+    """
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -329,7 +332,7 @@ def value_words(name: str, value: object) -> str:
 
 
 def _postage(text: str) -> str:
-    """Return steps like `0:1.27,20:4.50` as `$1.27, $4.50 from $20`."""
+    """Return the steps of postage as text: `0:1.27,20:4.50` becomes `$1.27, $4.50 from $20`."""
     steps = (step.partition(":") for step in text.split(","))
     return ", ".join(
         f"${cost}" if start == "0" else f"${cost} from ${start}" for start, _, cost in steps

@@ -29,7 +29,9 @@ _NAMED: Final[Mapping[str, _Named]] = {
 
 
 class Feed(NamedTuple):
-    """`undone_at` has the times of the entries that undid some of the page, by their ids."""
+    """A page of the feed. `undone_at` has the times of the entries that undid entries of the page,
+    by their ids.
+    """
 
     page: Sequence[Activity]
     total: int
@@ -38,7 +40,7 @@ class Feed(NamedTuple):
 
 
 async def read_feed(session: AsyncSession, caller: Caller, wanted: FeedFilter) -> Feed:
-    """Return a page of the seller's feed; a page past the end is empty."""
+    """Return a page of the seller's feed. A page beyond the last one is empty."""
     those = select(Activity).where(*_conditions(caller.seller_id, wanted))
     found = await numbered(session, those.order_by(Activity.id.desc()), wanted)
     entries, total = found.rows, found.numbers.total
@@ -61,8 +63,8 @@ async def _undone_at(
 async def newest_by_others(
     session: AsyncSession, caller: Caller, since: datetime, most: int
 ) -> Feed:
-    """Return the newest entries since a moment, without the caller's own; `total` counts the
-    returned entries.
+    """Return up to `most` newest entries since `since`, without the caller's own entries. `total`
+    is the number of returned entries.
     """
     those = (
         Activity.seller_id == caller.seller_id,
@@ -77,7 +79,7 @@ async def newest_by_others(
 
 async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
     """Return the names of the seller's members, API keys, tokens, grants and buying customers that
-    texts name, such as `member 3`.
+    occur in the texts, by the form in the texts, such as `member 3`.
     """
     named = {found.groups() for text in texts for found in WHO.finditer(text)}
     names: dict[str, str] = {}

@@ -1,6 +1,7 @@
-"""Reads the activity feed's query into a filter. Pure.
+"""Parses the query of the activity feed into a filter. Pure.
 
-Numbers are clamped; any other wrong value is refused with 422, naming the parameter.
+A page number or page size out of range becomes the nearest allowed number. Other wrong values are
+refused with 422, and the message names the parameter.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _NAME_CHARACTERS: Final = 100
 
 @dataclass(frozen=True)
 class FeedFilter(Paging):
-    """`actor` and `action` are whole (`key`, `token 7`, `list.renamed`) or name a kind (`token`,
-    `list`).
+    """A filter of the feed. `actor` and `action` are a complete value (`token 7`, `list.renamed`),
+    or only a kind (`token`, `list`).
     """
 
     page: int = 1
@@ -42,7 +43,7 @@ def read_wanted(
     risk: str | None,
     since: str | None,
 ) -> FeedFilter:
-    """Raises InvalidPayload."""
+    """Return the filter of a query. Raises InvalidPayload."""
     return FeedFilter(
         **asdict(read_paging(page, per_page, ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST)),
         actor=_name(actor),

@@ -1,5 +1,5 @@
-"""Reads entries of the activity feed that have moved to the object store, in the form of the feed's
-own entries.
+"""Reads entries of the activity feed that have moved to the object store, as the same objects as
+the entries in the database.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _ID: Final = attrgetter("id")
 async def older_entries(
     old: Old, wanted: FeedFilter, page: Page[Activity], before: int | None, most: int
 ) -> Page[Activity]:
-    """Return a page with the old entries that belong in it; `page` has the feed's entries before
-    an entry, newest first.
+    """Return `page`, which has the database's entries before the id `before`, newest first, with
+    the old entries that belong in it.
     """
-    # Clocks of processes differ a little, so an old entry may have a greater id than a young one.
+    # An old entry may have a greater id than an entry in the database, because the clocks of
+    # processes differ a little.
     above = page.next or 0
     rows = await rows_before(old, ACTIVITY, before, above, _which(wanted), most + 1)
     if not rows:
@@ -38,7 +39,7 @@ async def older_entries(
 
 
 def _which(wanted: FeedFilter) -> pl.Expr:
-    """Return the feed's own conditions for a file."""
+    """Return the conditions of the filter for the rows of a file."""
     those = [pl.lit(value=True)]
     for name in ("actor", "action"):
         if (value := getattr(wanted, name)) is not None:

@@ -39,8 +39,9 @@ async def read_activity(
     risk: str | None = None,
     since: str | None = None,
 ) -> ActivityPage:
-    """The activity feed, newest first. `actor` and `action` are whole, or name a kind: `token`,
-    `list`. `since` is a time; `per_page` is 50 by default, and at most 200.
+    """The activity feed, newest first. `actor` and `action` are a complete value (`token 7`,
+    `list.renamed`) or a kind (`token`, `list`). `since` is a time; `per_page` is 50 by default, and
+    at most 200.
     """
     wanted = read_wanted(page, per_page, actor, action, outcome, risk, since)
     seconds = settings.read_seconds
@@ -65,8 +66,8 @@ async def export_activity(
     risk: str | None = None,
     since: str | None = None,
 ) -> Response[bytes]:
-    """The activity feed as a CSV that streams, with the filters of the feed, and with the entries
-    that are too old for the feed.
+    """The activity feed as a streamed CSV file, with the same filters, including entries that are
+    too old for the feed.
     """
     wanted = read_wanted(None, None, actor, action, outcome, risk, since)
     return as_csv.file(await activity_as_csv(heavy, caller, wanted), "activity")
@@ -89,8 +90,8 @@ async def export_activity(
     ),
 )
 async def undo_activity(writer: Writer, caller: Caller, activity_id: int) -> ActivityEntry:
-    """Undo what the entry did, if nothing has changed since; the answer is the entry of the undo.
-    Undoing twice changes nothing more.
+    """Undo the change of an entry, if nothing has changed since. Returns the entry of the undo. A
+    second undo changes nothing.
     """
     undone = await undo.undo_entry(writer, activity_id)
     return entry_body(caller, undone, await feed.names_in(writer.session, caller, [undone.actor]))
@@ -99,7 +100,7 @@ async def undo_activity(writer: Writer, caller: Caller, activity_id: int) -> Act
 router = Router(
     path="",
     route_handlers=[read_activity, export_activity, undo_activity],
-    # It waits for who else writes to the same thing.
+    # An undo may wait for another write to the same rows; `WRITING` limits that wait.
     dependencies=WRITING,
     tags=["activity"],
 )

@@ -22,10 +22,10 @@ _NAMED: Final = re.compile(r" “.*”", re.DOTALL)
 
 
 class ActivityEntry(msgspec.Struct):
-    """`actor` is key N, token N, grant N (an assistant), member N, operator or a part of the
-    service, and `actor_name` the name of that key, token, assistant or member; old entries of keys
-    say key alone. `before` and `after` hold what differs, for owners. `undone_by` is the entry that
-    undid this one.
+    """An entry of the activity feed. `actor` is key N, token N, grant N (an assistant), member N,
+    operator or a part of the service; in old entries, it may be key without a number. `actor_name`
+    is the name of the key, token, assistant or member. `before` and `after` have the changed
+    values, for owners only. `undone_by` is the id of the entry that undid this entry.
     """
 
     id: int
@@ -44,7 +44,7 @@ class ActivityEntry(msgspec.Struct):
     undoable: bool
     undone_by: int | None
     actor_name: str | None
-    """The name of that key, token, assistant or member"""
+    """The name of the key, token, assistant or member"""
 
 
 class ActivityPage(msgspec.Struct):
@@ -67,15 +67,17 @@ def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> Activ
 
 
 def _summary(caller: Caller, row: Activity) -> str:
-    """Files that customers bring are often named after them."""
+    """Return the summary. In entries of buying, hide the names of files from callers who may not
+    see buyers, because files are often named after customers.
+    """
     if caller.sees_buyers or not row.action.startswith("buying."):
         return row.summary
     return _NAMED.sub("", row.summary)
 
 
 def _reported(caller: Caller, what: dict[str, object] | None) -> dict[str, object] | None:
-    """Rules and settings are the owner's to read, and notes on buyers are for callers who may see
-    buyers.
+    """Return the changed values as the caller may see them: staff do not see rules and settings,
+    and notes on buyers need the right to see buyers.
     """
     if caller.role != "owner":
         return None

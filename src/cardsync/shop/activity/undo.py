@@ -1,8 +1,8 @@
 """Undoes an entry of the activity feed, and returns the new entry of the undo. A second undo of the
 same entry returns the first undo's entry.
 
-The entry's row is locked first, so that of two concurrent undos the second finds the entry of the
-first.
+The entry's row is locked first, so that the second of two concurrent undos finds the entry of the
+first undo.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def is_undoable(entry: Activity) -> bool:
 
 
 async def undo_entry(writer: Writer, entry_id: int) -> Activity:
-    """Undo an entry within the loss limits. Raises what `_undo` raises, NeedsReview and
-    ConfirmationNeeded.
+    """Undo an entry within the loss limits. Raises NeedsReview, ConfirmationNeeded and the errors
+    of `_undo`.
     """
     reach = Reach(ON_SALE, {}, anew=True)
     entry = await writer.session.get(Activity, (writer.caller.seller_id, entry_id))
@@ -53,8 +53,8 @@ async def _undo(
     entry_id: int,
     now: datetime,
 ) -> Activity:
-    """Raises OwnerRequired, NotFound, NotUndoable, or ChangedSince, which names the changed
-    fields.
+    """Undo an entry. Raises OwnerRequired, NotFound, RefusedByGrant, NotUndoable, or ChangedSince,
+    which names the changed fields.
     """
     caller.must_be_owner()
     mine = Activity.seller_id == caller.seller_id
@@ -92,8 +92,8 @@ async def _undo_entry(
     entry: Activity,
     now: datetime,
 ) -> list[Activity]:
-    """Undo the entry, or the actions of a plan that are not undone yet, the last one first. Returns
-    the undone entries.
+    """Undo the entry or, for the entry of a plan, the plan's actions that are not undone yet, the
+    last action first. Return the undone entries.
     """
     assert entry.undo is not None
     if entry.undo["kind"] != PLAN:

@@ -1,8 +1,8 @@
-"""The kinds of undo: each takes an entry's `undo` and puts things back as they were before the
-entry. A kind raises ChangedSince if something has changed since the entry; the caller is an owner.
-Rows come back by their images (`access/undo_rows.py`), declared beside their thing.
+"""Maps each kind of undo to its function, which takes an entry's `undo` and restores the rows as
+they were before the entry. Most kinds restore stored copies of rows (`access/undo_rows.py`). A
+function raises ChangedSince if the rows have changed since the entry. Its caller is an owner.
 
-To add a kind, write `undo={"kind": …}` with `access.activity.note`, and one line here.
+To add a kind, write `undo={"kind": …}` with `access.activity.note`, and add a line here.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def credits() -> None:
 )
 @click.option("--reason", required=True, help="Kept in the ledger forever.")
 def credits_grant(seller_id: int, amount: int, reason: str) -> Result:
-    """Give a seller N credits; prints the new balance.
+    """Give credits to a seller. Prints the new balance.
 
     Example: cardsync admin credits grant 7 10 --reason "Beta tester"
     """
@@ -49,7 +49,7 @@ def credits_grant(seller_id: int, amount: int, reason: str) -> Result:
 @prints
 @click.argument("seller_id", type=ROW_ID)
 def credits_history(seller_id: int) -> Result:
-    """Print every grant and charge, newest first; their sum is the balance.
+    """Print all grants and charges of a seller, newest first. Their sum is the balance.
 
     Example: cardsync admin credits history 7
     """

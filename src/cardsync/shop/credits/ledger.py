@@ -1,5 +1,6 @@
-"""Appends every grant and charge of credits to the ledger. `account.credit_balance` moves in the
-same statement, so that balance and sum can't differ. Sessions are in the seller's scope.
+"""Appends grants and charges of credits to the ledger. The same statement changes
+`account.credit_balance`, so that the balance is always the sum of the ledger. Sessions are in the
+seller's scope.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
 
 class CreditTransaction(Base):
-    """A seller's balance is the sum of its rows (tenant). `kind` is grant or skip_wait; only
-    charges have an idempotency key.
+    """A grant or charge of credits (tenant). A seller's balance is the sum of its rows. `kind` is
+    grant or skip_wait; only charges have an idempotency key.
 
-    The application's role may not change rows.
+    The database role of the service may not change rows.
     """
 
     __tablename__ = "credit_transaction"
@@ -63,12 +64,12 @@ LOOK_UP_SQL = text("""
 
 
 class CreditError(CommandError):
-    """The requested credits can't be granted or shown."""
+    """Credits can't be granted or shown."""
 
 
 async def locked_balance(session: AsyncSession, seller_id: int) -> int | None:
-    """Lock the balance until the transaction ends and return it, or None if there is no such
-    seller.
+    """Lock the balance until the transaction ends, and return it. Return None if the seller does
+    not exist.
     """
     statement = (
         select(Account.credit_balance).where(Account.seller_id == seller_id).with_for_update()
@@ -86,7 +87,7 @@ async def _append(
     reason: str | None = None,
     key: str | None = None,
 ) -> tuple[int, int]:
-    """Append a row and return (transaction id, balance after it)."""
+    """Append a row. Return (transaction id, balance after it)."""
     values = {
         "seller": seller_id,
         "kind": kind,
@@ -106,7 +107,7 @@ async def grant(
     reason: str,
     now: datetime,
 ) -> tuple[int, int]:
-    """Grant credits, on the operator's behalf. Returns (transaction id, balance after it)."""
+    """Grant credits on the operator's behalf. Return (transaction id, balance after it)."""
     balance = await locked_balance(session, seller_id)
     if balance is None:
         raise CreditError(f"there is no seller {seller_id}")
@@ -142,7 +143,9 @@ async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime)
 
 
 async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:
-    """Return (current balance, the transaction of this key), read by one statement."""
+    """Return (current balance, id of the transaction with this key or None), read by one
+    statement.
+    """
     row = (await session.execute(LOOK_UP_SQL, {"seller": seller_id, "key": key})).one()
     return row.credit_balance, row.id
 
@@ -152,9 +155,9 @@ async def history(
     seller_id: int,
     most: int | None = None,
 ) -> tuple[int, list[CreditTransaction]]:
-    """Return (balance, every transaction or the newest `most`, newest first).
+    """Return (balance, transactions, newest first): all transactions, or the newest `most`.
 
-    The session is a snapshot session, so that balance and transactions agree.
+    The session reads one snapshot, so that balance and transactions agree.
     """
     balance = await session.scalar(
         select(Account.credit_balance).where(Account.seller_id == seller_id)

@@ -1,4 +1,4 @@
-"""POST /sync/skip_wait: spends a credit to sync inside the cooldown."""
+"""The HTTP route POST /sync/skip_wait, which spends a credit to sync during the cooldown."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def requires_idempotency_key(
     connection: ASGIConnection[Any, Any, Any, Any],
     _: BaseRouteHandler,
 ) -> None:
-    """A guard, because a missing key is refused before anything else of the request is looked
-    at.
+    """Refuse a request without a valid idempotency key. This is a guard, so that the key is checked
+    before the rest of the request.
     """
-    # Two headers are no key either: joined, as HTTP reads them, they hold a space.
+    # If the header is sent twice, the joined value contains a space, so it is refused.
     credits.check_key(", ".join(connection.headers.getall(HEADER, [])), HEADER)
 
 
@@ -60,9 +60,9 @@ async def skip_wait(
         ),
     ],
 ) -> SkipWait:
-    """Spend one credit on a sync inside the cooldown; the next poll hands it out.
+    """Spend one credit to sync during the cooldown. The agent begins the sync at its next poll.
 
-    The cooldown itself goes on.
+    The cooldown itself does not change.
     """
     return await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
 

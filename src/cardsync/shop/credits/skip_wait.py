@@ -1,9 +1,9 @@
-"""Spends a credit to sync again inside the cooldown. An idempotency key is charged once, and the
-answer has the reason if nothing was charged.
+"""Spends a credit to sync again during the cooldown. An idempotency key is charged only once. If
+nothing was charged, the answer has the reason.
 
-`decide` is pure. Most callers are not charged: their answer is computed from the facts that were
-read with their API key, without a lock. Only if a credit may be spent, the facts are read again
-under a lock of the seller's sync row, which concurrent callers take one after the other.
+`decide` is pure. Most callers are not charged; their answer is computed, without a lock, from facts
+that were read with their API key. Only if a credit may have to be spent, the seller's sync row is
+locked and the facts are read again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Decision = Answered | Literal["mutex_held", "insufficient_balance"]
 
 @dataclass(frozen=True)
 class SkipWaitFacts:
-    """`lease_seconds` is the remaining time of the price-mutation lease.
+    """The facts that decide whether a credit is spent. `lease_seconds` is the remaining time of the
+    lease of a running change of prices.
 
-    `request_waits` says that a request waits for a cycle to take it.
+    `request_waits` is true if a requested sync has not begun yet.
     """
 
     charged_before: bool
@@ -50,7 +51,7 @@ class SkipWaitFacts:
 
 class SkipWait(msgspec.Struct):
     status: Answered
-    """charged: a credit was spent. replayed: the same charge again. The others cost nothing"""
+    """charged: a credit was spent; replayed: the key was charged before; otherwise no charge"""
     balance: int | UnsetType = UNSET
     cooldown_remaining_seconds: int | UnsetType = UNSET
     transaction_id: int | UnsetType | None = UNSET
@@ -74,8 +75,8 @@ _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
 
 def check_key(key: str, named: str) -> None:
-    """Check an idempotency key. Raises IdempotencyKeyRequired, or InvalidPayload for an unusable
-    key.
+    """Check an idempotency key. Raises IdempotencyKeyRequired if it is blank, InvalidPayload if it
+    is invalid.
     """
     if not key.strip():
         raise IdempotencyKeyRequired
@@ -96,15 +97,16 @@ async def skip_wait(
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller.state, balance, transaction_id, now, settings)
-    # A balance that is read later than the other facts may not match them: a charge may have
-    # emptied it meanwhile; a stale lock has to be dropped.
+    # The balance was read later than the other facts, so a charge in between may have emptied it.
+    # And a stale lock of a sync can only be released under the lock of the row.
     seen = caller.state
     over = sync_state.lock_is_stale(seen, now, settings) or sync_cancel.is_left(seen, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
         await sync_cancel.end_left(session, seller_id, now)
         state = await sync_state.locked(session, seller_id)
-        # A stale cycle has stopped: its manual request waits again and is not charged twice.
+        # If a sync has stopped without an end, its request waits again, so that it is not charged
+        # twice.
         sync_state.drop_stale_lock(state, now, settings)
         balance, transaction_id = await ledger.look_up(session, seller_id, key)
         facts = _facts(state, balance, transaction_id, now, settings)

@@ -1,4 +1,4 @@
-"""Reads and changes which notices a member gets by mail, and stops all mail."""
+"""Reads and changes the notices that a member gets by mail, and stops all mail to a member."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ async def choices(
     caller: Caller,
     settings: Settings,
 ) -> ChoicesBody:
-    """Return the member's own choices, and the role's defaults for the other kinds."""
+    """Return the way of each kind of notice: the member's own choice, or else the role's
+    default.
+    """
     row = await _reader(session, caller.seller_id, _member(caller))
     ways = row.ways if row else {}
     return ChoicesBody(
@@ -45,8 +47,8 @@ async def choose(
     stopped: bool | None,
     now: datetime,
 ) -> None:
-    """Change the ways of some kinds, and whether the member gets any mail. Raises
-    InvalidPayload.
+    """Set the ways of the kinds in `ways` and, unless `stopped` is None, whether all mail is
+    stopped. Raises InvalidPayload.
     """
     allowed = kinds_for(caller.role)
     for kind in ways:
@@ -62,7 +64,7 @@ async def choose(
 
 
 async def is_reader(session: AsyncSession, who: Unsubscriber) -> str | None:
-    """Return the shop's name, if the member still exists."""
+    """Return the shop's name if the member still exists, else None."""
     member = exists().where(Member.seller_id == who.seller_id, Member.id == who.member_id)
     return await session.scalar(select(Seller.name).where(Seller.id == who.seller_id, member))
 
@@ -72,7 +74,7 @@ async def stop_mail(
     who: Unsubscriber,
     now: datetime,
 ) -> None:
-    """Stop all mail to the member of a signed link; a repeated call changes nothing."""
+    """Stop all mail to the member of an unsubscribe link. A repeated call changes nothing."""
     before = await _reader(session, who.seller_id, who.member_id)
     if before is not None and before.stopped_at is not None:
         return

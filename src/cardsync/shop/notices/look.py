@@ -1,9 +1,10 @@
-"""Checks regularly what to report of a shop: it compares the conditions of Today with the reported
-ones, and reads the events since the last check.
+"""Checks regularly what to report of a shop: compares the conditions of Today with the conditions
+that are already reported, and reads the events since the last check.
 
-A check is one transaction that locks the seller's mark in `work_due`: two workers report a
-condition once, and a killed worker has reported nothing. Recent events are read again at the next
-checks, since an event that commits late has an earlier time; an event's key is written only once.
+A check is one transaction that locks the seller's mark in `work_due`, so that two workers do not
+report the same condition, and a killed worker reports nothing. Each check also reads the events of
+the last `_OVERLAP` again, because an event may be committed later than its time. An event is stored
+only once, by its key.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from cardsync.shop.today.queries import read_facts
 
 LOOK: Final = "notices"
 _OVERLAP: Final = timedelta(hours=1)
-# After a pause of this length, earlier events are not reported.
+# After a longer pause between two checks, earlier events are not reported.
 _STALE: Final = timedelta(days=1)
 _MARK_ALL: Final = """
     INSERT INTO work_due (seller_id, stream, due_at)
@@ -48,8 +49,9 @@ _MARK_ALL: Final = """
 
 
 async def watch_all(work: Work) -> int:
-    """Set the mark of every shop that has none, so that workers check it; return the number of new
-    marks. Without mail only webhooks need the checks, and creating a webhook sets the mark.
+    """Set the mark of each shop without a mark, so that workers check the shop. Return the number
+    of new marks. If the installation sends no mail, set none: only webhooks need the checks then,
+    and creating a webhook sets the mark.
     """
     if not work.settings.sends_mail:
         return 0
@@ -58,7 +60,9 @@ async def watch_all(work: Work) -> int:
 
 
 async def look(work: Work, seller_id: int) -> None:
-    """Report the news of a shop, and set the mark to the time of the next check."""
+    """Report the new conditions and events of a shop, and set the mark to the time of the next
+    check.
+    """
     settings, now = work.settings, clock.now()
     caller = await as_owner(work.database, seller_id)
     async with work.database.tenant(seller_id) as session:
@@ -118,8 +122,8 @@ async def _events(
     seller_id: int,
     now: datetime,
 ) -> list[NewsItem]:
-    """Return the events since the last check. At the first check, and after a long pause, earlier
-    events are recorded but not reported.
+    """Return the events since the last check. At the first check, and after a pause longer than
+    `_STALE`, earlier events are stored but not sent.
     """
     last = await session.scalar(select(NoticeLook).where(NoticeLook.seller_id == seller_id))
     newest = await newest_order(session, seller_id)

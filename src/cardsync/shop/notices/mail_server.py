@@ -1,5 +1,5 @@
-"""Hands a mail to the server of MAIL_URL. A password is sent without encryption only to this
-machine.
+"""Sends a mail to the server of MAIL_URL. The password is sent without encryption only if the
+server is on this machine.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 30.0
 _GOODBYE_SECONDS: Final = 2.0
-# The most mails that a process hands over at the same time; the process has more slots for other
-# notices.
+# The maximum number of mails that a process sends at the same time. It is smaller than the
+# process's number of slots, so that other notices are not delayed by mails.
 AT_ONCE: Final = 8
 _BUSY: Final = timedelta(seconds=1)
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _REFUSED: Final = 500
-# The server refuses the sign-in, not the mail, with these codes.
+# The codes with which a server refuses the sign-in, not the mail.
 _OF_SIGN_IN: Final = frozenset({530, 534, 535, 538})
 
 
 class NotSent(Exception):
-    """The server is away or refused for now: the mail may be sent later."""
+    """The server is unavailable or has refused the mail temporarily. The mail may be sent later."""
 
 
 class Undeliverable(Exception):
-    """The server refuses this mail or its recipient for good."""
+    """The server has refused this mail or its recipient permanently."""
 
 
 class MailServer(NamedTuple):
-    """`tls` encrypts from the first byte; `start_tls` requires STARTTLS before any other command;
-    None uses STARTTLS if the server offers it.
+    """The address and credentials of a mail server. With `tls`, the connection is encrypted from
+    the beginning. `start_tls` is True if STARTTLS is required, and None if it is used when the
+    server offers it.
     """
 
     host: str
@@ -63,8 +64,8 @@ def read_mail_url(url: str) -> MailServer:
 
 @dataclass
 class _Relay:
-    """The state of a mail server, as this process knows it. All shops share one server: while it
-    hangs, one mail at a time tries whether it answers again.
+    """The state of a mail server in this process. All shops use the same server. While the server
+    does not answer, only one mail at a time is sent to it.
     """
 
     in_hand: int = 0
@@ -77,7 +78,9 @@ _RELAYS: Final[dict[str, _Relay]] = {}
 
 @contextmanager
 def turn_at(url: str) -> Iterator[datetime | None]:
-    """Take a slot at the server of `url` and yield None, or yield the time of the next attempt."""
+    """Take a slot for a mail to the server of `url`, and yield None. If there is no slot, yield the
+    time of the next attempt.
+    """
     relay, now = _RELAYS.setdefault(url, _Relay()), clock.now()
     if relay.rests_until is not None and now < relay.rests_until:
         yield relay.rests_until
@@ -92,8 +95,8 @@ def turn_at(url: str) -> Iterator[datetime | None]:
 
 
 async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
-    """Hand a mail over within `seconds`. Raises NotSent, Undeliverable."""
-    # Few processes send mail.
+    """Send a mail to the server within `seconds`. Raises NotSent, Undeliverable."""
+    # The import is here, because only few processes send mail.
     import aiosmtplib
 
     async def send(client: aiosmtplib.SMTP) -> None:
@@ -117,7 +120,7 @@ async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
 
 
 async def check(url: str) -> None:
-    """Connect and sign in, and send nothing. Raises NotSent."""
+    """Check the server: connect and sign in, without sending a mail. Raises NotSent."""
     import aiosmtplib
 
     try:
@@ -131,7 +134,7 @@ async def check(url: str) -> None:
 async def _spoken(
     url: str, say: Callable[[aiosmtplib.SMTP], Awaitable[object]], seconds: float
 ) -> None:
-    """Connect, sign in and send within one time limit."""
+    """Connect, sign in and call `say` within `seconds`, and note whether the server answered."""
     import aiosmtplib
 
     client, relay = _client(url, seconds), _RELAYS.setdefault(url, _Relay())

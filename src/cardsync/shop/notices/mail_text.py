@@ -1,8 +1,8 @@
-"""Writes the mail of a member: its subject, its text and the headers by which a mail program offers
-to unsubscribe with one click (RFC 8058). Pure.
+"""Builds the mail to a member: its subject, its text, and the headers with which mail programs
+offer to unsubscribe with one click (RFC 8058). Pure.
 
-The mail contains texts that people wrote. Headers are encoded here, character by character: a
-library would first decode an encoded word in a name, whose text could then add header lines.
+Mails contain texts that people typed, such as names. This module encodes headers itself, because a
+library would decode encoded words in a name, and the decoded text could add header lines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SETTINGS: Final = "/settings/notices"
 _ADDRESS: Final = re.compile(r"[^\s\x00-\x20\x7f()<>\[\],;:\\\"@]+@[^\s\x00-\x20\x7f()<>,;\\\"@]+")
 # The beginning of an encoded word.
 _ENCODED: Final = "=?"
-# Characters that some program may read as the end of a line, and others without a glyph.
+# Characters that a mail program may treat as a line break, and control characters.
 _BREAKS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Line(NamedTuple):
-    """A notice as its reader may see it: without the amount where revenue is not shown."""
+    """A notice in a mail. The amount is missing if the reader may not see revenue."""
 
     severity: str
     sentence: str
@@ -39,8 +39,8 @@ class Line(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """`lines` has one notice at least; `shop` is the shop's name. `brought` is the last sync's
-    result, under them.
+    """The content of a mail. `lines` has at least one notice; `shop` is the shop's name. `brought`
+    is the result of the last sync, which follows the notices.
     """
 
     sender: str
@@ -55,7 +55,7 @@ class Letter(NamedTuple):
 
 
 class Mail(NamedTuple):
-    """A mail as it is sent; both addresses are without a name."""
+    """A mail to send. Both addresses are without a name."""
 
     sender: str
     to: str
@@ -63,7 +63,7 @@ class Mail(NamedTuple):
 
 
 def mail_of(letter: Letter) -> Mail:
-    """Raises ValueError for a recipient to whom no mail can be written."""
+    """Return the mail of a letter. Raises ValueError if the recipient's address is invalid."""
     if not letter.lines:
         raise ValueError("a mail has something to say")
     name, sender = sender_of(letter.sender)
@@ -88,26 +88,28 @@ def mail_of(letter: Letter) -> Mail:
 
 
 def sender_of(text: str) -> tuple[str, str]:
-    """Return the name, if any, and the address in MAIL_FROM."""
+    """Return the name (or an empty text) and the address in MAIL_FROM."""
     name, _, address = text.rpartition("<")
     return _one_line(name).strip('"'), address.removesuffix(">")
 
 
 def _encoded(header: str, text: str) -> str:
-    """Return the text for a header: text that is not plain becomes encoded words (RFC 2047)."""
+    """Return the value of a header. Text with other characters than plain ASCII is written as
+    encoded words (RFC 2047).
+    """
     plain = text.isascii() and _ENCODED not in text and (header == "Subject" or text.isalnum())
     return Header(text, "us-ascii" if plain else "utf-8", header_name=header).encode(linesep="\r\n")
 
 
 def _body(letter: Letter) -> bytes:
-    """Return the text, with the headers of its encoding."""
+    """Return the text of the mail, with the headers for its encoding."""
     body = EmailMessage(policy=SMTP.clone(cte_type="7bit"))
     body.set_content(_text(letter))
     return body.as_bytes()
 
 
 def _subject(letter: Letter) -> str:
-    """Return the only sentence, or the number of sentences."""
+    """Return the subject: the sentence of the only notice, or the number of notices."""
     lines = letter.lines
     said = lines[0].sentence if len(lines) == 1 else f"{len(lines)} things to know"
     return _one_line(f"{_one_line(letter.shop)}: {said}")[:_SUBJECT_MOST]

@@ -1,5 +1,5 @@
-"""Describes streams of `platform/work/runner.py` whose only piece of work is their mark: the mark
-is due at the time of the next work, and separate tables hold the work itself.
+"""Defines streams of `platform/work/runner.py` whose only piece of work is the seller's mark in
+`work_due`. The mark is due at the time of the next work; the work itself is in other tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from cardsync.platform.work.streams import hold_mark, leave_mark
 
 Task = Callable[[Work, int], Awaitable[None]]
 _LEFT_ALONE: Final = timedelta(hours=1)
-# Seconds of waiting for other machines after which a turn leaves the rest to the next one.
+# A turn that has taken this many seconds, for example because other servers are slow, leaves the
+# rest of its work to the next turn.
 _QUICK_SECONDS: Final = 1.0
 
 
@@ -28,13 +29,13 @@ async def _due_mark(
     session: AsyncSession,
     seller_id: int,
 ) -> WorkDue | None:
-    """Return a stream's mark if its time has come."""
+    """Return the seller's mark if it is due, else None."""
     mark = await mark_of(stream, session, seller_id)
     return mark if mark is not None and mark.due_at <= clock.now() else None
 
 
 async def _mark_stays(work: Work, seller_id: int) -> bool:
-    """Leave a mark whose time has not come to the sweep."""
+    """Return False, so that the runner leaves a mark that is not due to the sweep."""
     return False
 
 
@@ -45,14 +46,14 @@ async def _give_up(
     code: str | None,
     why: str,
 ) -> None:
-    """Pause the stream for a while: its work stays in its tables."""
+    """Set the mark to a later time after repeated failures. The work stays in its tables."""
     async with work.database.tenant(due.seller_id) as session:
         if await hold_mark(session, due.seller_id, due.stream):
             await leave_mark(session, due.seller_id, due.stream, clock.now() + _LEFT_ALONE)
 
 
 def stream_of(name: str, task: Task) -> runner.Stream[WorkDue, WorkDue]:
-    """Return a stream whose one piece is its mark; `task` does the work of a seller."""
+    """Return a stream whose only piece of work is the mark. `task` does the work of a seller."""
 
     async def work_off(
         work: Work,
@@ -72,7 +73,9 @@ def stream_of(name: str, task: Task) -> runner.Stream[WorkDue, WorkDue]:
 
 
 def while_quick(most: int) -> Iterator[int]:
-    """Count the rounds of a turn, until one has waited."""
+    """Yield the numbers of up to `most` rounds of a turn, until the turn has taken
+    `_QUICK_SECONDS`.
+    """
     began = clock.monotonic()
     for number in range(most):
         if clock.monotonic() - began >= _QUICK_SECONDS:

@@ -1,8 +1,8 @@
-"""Tables of notices, all of them a seller's: `notice`, `notice_look`, `notice_reader` and
+"""The tables of notices, all of them tenant tables: `notice`, `notice_look`, `notice_reader`,
 `notice_mail`, `webhook` and `webhook_delivery`.
 
-`notice_mail` and `webhook_delivery` hold the unsent messages, written in the transaction that
-writes the notice.
+`notice_mail` and `webhook_delivery` contain the messages to send. They are written in the
+transaction that writes the notice.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Sending = Literal["waiting", "sent", "failed", "dropped"]
 
 
 class Notice(Base):
-    """One condition or event, as it was when it was found. `ended_at` is null while a condition
-    lasts; an event ends as it begins.
+    """A reported condition or event, with its texts at the time of the report. `ended_at` is null
+    while a condition lasts; an event ends when it begins.
     """
 
     __tablename__ = "notice"
@@ -67,7 +67,7 @@ class Notice(Base):
 
 
 class NoticeLook(Base):
-    """The time of the last comparison of the seller's conditions, and the newest order at that
+    """The last check of a seller's conditions and events: its time, and the newest order at that
     time.
     """
 
@@ -78,8 +78,8 @@ class NoticeLook(Base):
 
 
 class NoticeReader(Base):
-    """A member who chose something: the ways by kind (`notice_kinds.py`), and since when no mail is
-    wanted at all.
+    """The choices of a member: the ways by kind (`notice_kinds.py`), and the time since which all
+    mail is stopped. A member without a row has chosen nothing.
     """
 
     __tablename__ = "notice_reader"
@@ -90,9 +90,9 @@ class NoticeReader(Base):
 
 
 class NoticeMail(Base):
-    """A notice for a member. `letter` is the Message-ID of the mail that it was put into: a mail
-    that is sent again after a kill keeps its Message-ID. `sent_to` is an address that the member
-    had before: that mail goes there, whatever the member chose.
+    """A notice to mail to a member. `letter` is the Message-ID of the mail with the notice; a mail
+    that is sent again after a worker was killed has the same Message-ID. `sent_to` is a former
+    address of the member to which the notice is mailed, whatever the member has chosen.
     """
 
     __tablename__ = "notice_mail"
@@ -122,8 +122,8 @@ class NoticeMail(Base):
 
 
 class Webhook(Base):
-    """An address that gets notices. A webhook without `kinds` gets all of them. Its secrets are
-    sealed; the former one signs, too, until `former_until`.
+    """An address that gets notices. A webhook without `kinds` gets notices of all kinds. Its
+    secrets are sealed. The former secret signs messages, too, until `former_until`.
     """
 
     __tablename__ = "webhook"
@@ -136,18 +136,18 @@ class Webhook(Base):
     former_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     off_at: Mapped[datetime | None]
-    # The reason why the webhook is off: its receiver is gone or failing, or an owner switched it
-    # off.
+    # The reason why the webhook is off: gone or failing (its receiver), or owner (switched off).
     off_why: Mapped[str | None]
     last_sent_at: Mapped[datetime | None]
-    # How often its receiver has failed since it took a message, and until when it is left alone.
+    # The receiver's failures since it last accepted a message, and the time until which nothing is
+    # sent.
     failures: Mapped[int] = mapped_column(server_default="0")
     rests_until: Mapped[datetime | None]
 
 
 class WebhookDelivery(Base):
-    """A message for a webhook; each try sends the same bytes with the same `message_id`. `error` is
-    our own sentence about the last try, and `answer` is the receiver's status code.
+    """A message for a webhook. Each try sends the same bytes with the same `message_id`. `error` is
+    our own sentence about the last try, and `answer` is the HTTP status of the receiver's answer.
     """
 
     __tablename__ = "webhook_delivery"

@@ -1,5 +1,5 @@
-"""Compares the present conditions of a shop with the reported ones: each condition is reported once
-while it lasts, once more when it becomes worse, and again only after it has ended. Pure.
+"""Compares the current conditions of a shop with the reported conditions. A condition is reported
+once when it begins, and again when it becomes worse. Pure.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _RANK: Final[dict[str, int]] = {"info": 0, "warn": 1, "bad": 2}
 
 @dataclass(frozen=True, slots=True)
 class NewsItem:
-    """A condition or an event to report. At most one condition of a key lasts at a time; no two
-    events share a key.
+    """A condition or an event to report. At most one condition with a key lasts at a time; each
+    event has a different key.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class NewsItem:
 
 
 class Reported(NamedTuple):
-    """A condition that was reported and lasts, with the severity that was reported."""
+    """A reported condition that lasts, with the severity of the report."""
 
     id: int
     key: str
@@ -46,15 +46,17 @@ class Reported(NamedTuple):
 
 
 class News(NamedTuple):
-    """`begun` is to be reported; the reports with the ids `ended` last no longer."""
+    """The result of the comparison: the items to report, and the ids of the notices that have
+    ended.
+    """
 
     begun: list[NewsItem]
     ended: list[int]
 
 
 def of_conditions(conditions: Iterable[Condition]) -> list[NewsItem]:
-    """Return the items to report of Today's conditions. New orders are events: orders wait in
-    most shops at all times, and their condition begins only when a deadline is near.
+    """Return the conditions of Today as items to report. Orders without a near deadline are
+    omitted, because most shops have such orders at all times; new orders are reported as events.
     """
     return [
         NewsItem(
@@ -78,14 +80,18 @@ def of_conditions(conditions: Iterable[Condition]) -> list[NewsItem]:
 
 
 def _which(one: Condition) -> str:
-    """Return the part of the key that separates conditions of a kind, such as the upload or run."""
+    """Return the part of the key that distinguishes conditions of the same kind, such as the id of
+    the upload or run.
+    """
     if one.kind in ("upload_in_review", "run_in_review"):
         return str(one.subject)
     return one.variant
 
 
 def news(reported: Iterable[Reported], lasting: Iterable[NewsItem]) -> News:
-    """Return the conditions that have begun or become worse, and those that are over."""
+    """Return the conditions that have begun or become worse, and the notices that have ended. If a
+    condition has become worse, its earlier notice ends.
+    """
     before = {one.key: one for one in reported}
     present = {one.key: one for one in lasting}
     worse = {

@@ -1,7 +1,7 @@
-"""Computes the times of retries and of a day's mail. Pure.
+"""Computes the times of retries and of daily mails. Pure.
 
-The pauses are those that the Standard Webhooks specification proposes; the last try is three days
-after the first.
+The Standard Webhooks specification proposes the pauses. The last try is three days after the first
+try.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _PAUSES: Final = (
     timedelta(hours=14),
     timedelta(hours=20),
 )
-# The longest time until a receiver that works again gets the waiting notices.
+# The longest pause for a receiver, so that it gets the waiting notices soon after it works again.
 _LONGEST_REST: Final = timedelta(hours=1)
-# Retries are spread: deliveries that failed together are not sent together again.
+# A pause is longer by up to this share, so that deliveries that failed at the same time are not all
+# sent again at the same time.
 _SPREAD: Final = 0.1
 DIGEST_AT: Final = time(8)
 
@@ -35,8 +36,8 @@ def next_try(
     now: datetime,
     name: str,
 ) -> datetime | None:
-    """Return the time of the next try after `tries` failures, or None to give up.
-    `name` spreads the times: the same one gives the same time.
+    """Return the time of the next try after `tries` failures, or None to give up. The random part
+    of the pause depends only on `name` and `tries`.
     """
     end = first_at + THREE_DAYS
     if now >= end:
@@ -48,17 +49,17 @@ def next_try(
 
 
 def rest(failures: int) -> timedelta:
-    """Return the pause for a receiver after the given number of failures in a row."""
+    """Return the pause for a receiver after this number of consecutive failures."""
     return min(_PAUSES[min(failures, len(_PAUSES)) - 1], _LONGEST_REST)
 
 
 def _part(text: str) -> float:
-    """Return a number from 0 to 1 that depends only on a text."""
+    """Return a number from 0 to 1 that depends only on `text`."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 
 def next_digest(now: datetime, zone: str) -> datetime:
-    """Return the next morning's hour of the shop's time zone."""
+    """Return the next time of `DIGEST_AT` in the shop's time zone."""
     here = now.astimezone(ZoneInfo(zone))
     day = here.date() if here.time() < DIGEST_AT else here.date() + timedelta(days=1)
     return datetime.combine(day, DIGEST_AT, here.tzinfo).astimezone(now.tzinfo)

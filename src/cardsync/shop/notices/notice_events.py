@@ -1,4 +1,4 @@
-"""Reads what has happened in a shop since the last check: new orders, ends of syncs, and rejected
+"""Reads the events of a shop since the last check: new orders, ended syncs, and rejected
 uploads.
 """
 
@@ -57,7 +57,9 @@ async def new_orders(
     newest: int,
     now: datetime,
 ) -> list[NewsItem]:
-    """Return one event about all orders to pull that came after the one with the id `newest`."""
+    """Return one event about all orders to pull whose ids are above `newest`, or no event if there
+    are none.
+    """
     own = {"seller": seller_id}
     statuses = [status for (status,) in await session.execute(text(TO_SHIP_STATUSES), own)]
     values = own | {"newest": newest, "to_ship_statuses": statuses}
@@ -91,7 +93,9 @@ async def events_since(
     seller_id: int,
     since: datetime,
 ) -> list[NewsItem]:
-    """Return the ends of syncs and uploads since a moment, the oldest first."""
+    """Return the events of syncs and uploads that have ended since `since`, each the oldest
+    first.
+    """
     values = {"seller": seller_id, "since": since, "most": _MOST}
     cycles = (await session.execute(text(_CYCLES), values)).all()
     uploads = (await session.execute(text(_UPLOADS), values)).all()
@@ -122,7 +126,7 @@ def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> 
             "See what it brought" if brought else "See the sync",
             f"/sync/result?cycle={id}" if brought else "/today#sync",
             at,
-            # The amount that the prices add to the listed value.
+            # The amount by which the prices raise the listed value.
             worth if brought and worth > 0 else None,
             subject=id,
             owner_only=False,

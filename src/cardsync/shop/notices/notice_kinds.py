@@ -1,5 +1,5 @@
-"""Names the reports of the service: the conditions of Today, and events. Each has its words on the
-settings page, and the way in which an owner and staff get it by mail until they choose another.
+"""Declares the kinds of notices: the conditions of Today, and events. Each kind has a label for the
+settings page, and the ways in which owners and staff get it by mail unless they choose another way.
 Pure.
 """
 
@@ -11,18 +11,18 @@ from cardsync.shop.today.shop_facts import Kind
 
 Way = Literal["at_once", "daily", "never"]
 WAYS: Final[tuple[Way, ...]] = get_args(Way)
-# Events end as they begin; conditions last.
+# Unlike conditions, events do not last.
 Event = Literal["orders_new", "sync_done", "sync_failed", "upload_rejected", "webhook_disabled"]
 EVENTS: Final[tuple[Event, ...]] = get_args(Event)
-# The message by which an owner tries a webhook; nobody subscribes to it.
+# The kind of the message with which an owner tests a webhook. It can't be chosen as a kind.
 TEST: Final = "test"
-# People work on an open pull, so nobody has to hear of it.
+# The conditions of Today that are not reported: a member is already working on an open pull.
 LEFT_OUT: Final[frozenset[Kind]] = frozenset({"pull_under_way"})
 
 
 class NoticeKind(NamedTuple):
-    """`owner` and `staff` are the ways until a member chooses; staff gets no notice of an owner's
-    condition, and has no way for it.
+    """A kind of notice. `owner` and `staff` are the default ways for the roles. `staff` is None for
+    kinds that staff do not get.
     """
 
     label: str
@@ -83,7 +83,7 @@ KINDS: Final[dict[str, NoticeKind]] = {
 
 
 def kinds_for(role: str) -> dict[str, NoticeKind]:
-    """Return the kinds that a member of that role may get, in the order of the page."""
+    """Return the kinds that members with this role may get, in the order of the settings page."""
     return {kind: each for kind, each in KINDS.items() if role == "owner" or each.staff}
 
 
@@ -92,7 +92,9 @@ def way_of(
     role: str,
     chosen: dict[str, str],
 ) -> Way:
-    """Return the way in which a member gets a kind; "never" if the role may not get it."""
+    """Return the way in which a member gets a kind of notice; "never" if the role may not get
+    it.
+    """
     each = kinds_for(role).get(kind)
     if each is None:
         return "never"

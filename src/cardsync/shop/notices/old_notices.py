@@ -1,4 +1,4 @@
-"""Deletes notices and deliveries that are too old, and what former members chose."""
+"""Deletes old notices and deliveries, and the choices of former members."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.each_seller import AT_ONCE, in_parts
 from cardsync.platform.database.session import Database, run
 
-# Deliveries are deleted with their notice. A condition is remembered as long as it lasts.
+# Deliveries are deleted with their notice. Notices of conditions that last are not deleted.
 _DROP: Final = (
     """
     DELETE FROM webhook_delivery WHERE seller_id = :seller AND id IN (
@@ -30,7 +30,9 @@ _FORMER: Final = """
 
 
 async def drop_old(database: Database, before: datetime) -> int:
-    """Delete the rows from before a moment, seller by seller, few at a time; return how many."""
+    """Delete rows that are older than `before`, seller by seller, few at a time. Return their
+    number.
+    """
     dropped = 0
     for statement in (*_DROP, _FORMER):
         dropped += await in_parts(database, partial(_drop, statement, before))

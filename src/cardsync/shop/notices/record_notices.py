@@ -1,5 +1,5 @@
-"""Writes notices and, in the same transaction, the messages to send: a mail to each member
-who gets that kind, and a delivery to each webhook.
+"""Writes notices and, in the same transaction, the messages to send: a mail to each member who gets
+that kind of notice, and a delivery to each webhook.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WEBHOOKS: Final = "webhooks"
 
 
 class NoticeData(msgspec.Struct):
-    """The content of a webhook's message about a notice. `url` is the page of the next step."""
+    """The content of a webhook's message about a notice. `url` is the page for the next step."""
 
     notice_id: int | None
     severity: str
@@ -64,7 +64,9 @@ async def record(
     *,
     quietly: bool = False,
 ) -> None:
-    """Write the items; those that exist already stay unchanged. `quietly` sends nothing."""
+    """Write notices and the messages to send. Items that were written before are skipped. With
+    `quietly`, no messages are written.
+    """
     written = [(id, one) for one in found if (id := await _write(session, seller_id, one, now))]
     if not written or quietly:
         return
@@ -82,8 +84,8 @@ async def tell_at(
     one: NewsItem,
     now: datetime,
 ) -> None:
-    """Write an event for one member, which is mailed immediately to the member's address, whatever
-    the member chose; do nothing if this installation sends no mail.
+    """Write an event for one member, which is mailed immediately to `address`, whatever the member
+    has chosen. Do nothing if this installation sends no mail.
     """
     if not settings.sends_mail:
         return
@@ -143,7 +145,7 @@ def delivery(
     body: str,
     now: datetime,
 ) -> dict[str, object]:
-    """Return the row of a message that is due at once."""
+    """Return the row of a message for a webhook that is due immediately."""
     return {
         "seller_id": seller_id,
         "webhook_id": webhook_id,
@@ -192,7 +194,7 @@ async def _to_members(
 
 
 async def _readers(session: AsyncSession, seller_id: int) -> list[_Reader]:
-    """Return the members who have joined and did not stop all mail."""
+    """Return the members who have joined and have not stopped all mail."""
     own = (NoticeReader.seller_id == seller_id) & (NoticeReader.member_id == Member.id)
     query = (
         select(Member.id, Member.role, NoticeReader.ways)

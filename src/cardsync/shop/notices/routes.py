@@ -1,4 +1,4 @@
-"""HTTP routes of a signed-in member: which notices come by mail and, for owners, webhooks."""
+"""HTTP routes of notices for signed-in members: the notices by mail and, for owners, webhooks."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ Kinds = Annotated[list[str], msgspec.Meta(max_length=WEBHOOK_KINDS)]
 
 
 class NewChoices(msgspec.Struct, forbid_unknown_fields=True):
-    """`ways` names kinds with at_once, daily or never; others stay as they are. `stopped` ends all
-    mail, or begins it again.
+    """A member's choices. `ways` maps kinds of notices to at_once, daily or never; kinds that are
+    not sent do not change. `stopped` stops all mail, or starts it again.
     """
 
     ways: dict[str, Way] = {}
-    """How mail is sent, by the kind of notice: at_once, daily or never"""
+    """The way by kind of notice: at_once, daily or never"""
     stopped: bool | UnsetType = UNSET
 
 
 class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
-    """Without `kinds` it gets every notice."""
+    """A new webhook. Without `kinds`, it gets notices of all kinds."""
 
     url: Url
     kinds: Kinds = []
-    """The kinds of notices that it gets; without them, every kind"""
+    """The kinds of notices that the webhook gets; by default all kinds"""
 
 
 class WebhookChange(msgspec.Struct, forbid_unknown_fields=True):
     url: Url | UnsetType = UNSET
     kinds: Kinds | UnsetType = UNSET
-    """The kinds of notices that it gets"""
+    """The kinds of notices that the webhook gets"""
     on: bool | UnsetType = UNSET
-    """It is sent notices"""
+    """Whether notices are sent to the webhook"""
 
 
 @get("/notices/choices", responses=problems(*READ_BY_MEMBERS))
@@ -67,7 +67,9 @@ async def read_choices(
     session: AsyncSession,
     settings: Settings,
 ) -> ChoicesBody:
-    """Show which notices the member gets by mail: at once, once a day, or never."""
+    """The way in which the member gets each kind of notice by mail: at once, once a day, or
+    never.
+    """
     return await choices.choices(session, caller, settings)
 
 
@@ -78,7 +80,7 @@ async def choose(
     settings: Settings,
     data: NewChoices,
 ) -> ChoicesBody:
-    """Choose which notices come by mail. Staff may choose among those of their role."""
+    """Choose the way for kinds of notices. Staff can choose only for the kinds of their role."""
     stopped = None if data.stopped is UNSET else data.stopped
     await choices.choose(session, caller, data.ways, stopped, clock.now())
     return await choices.choices(session, caller, settings)
@@ -86,7 +88,7 @@ async def choose(
 
 @get("/webhooks", responses=problems(*READ))
 async def list_webhooks(caller: Caller, session: AsyncSession) -> WebhooksBody:
-    """Show the shop's webhooks, never their secrets."""
+    """The shop's webhooks, without their secrets."""
     now = clock.now()
     return WebhooksBody(
         [webhook_body(row, now) for row in await webhooks.webhooks(session, caller)]
@@ -100,8 +102,8 @@ async def make_webhook(
     settings: Settings,
     data: NewWebhook,
 ) -> SecretBody:
-    """Make a webhook: notices are posted to `url`, signed as Standard Webhooks says. `secret` is
-    shown only here.
+    """Create a webhook. Notices are posted to `url`, signed according to Standard Webhooks.
+    `secret` is returned only here.
     """
     now = clock.now()
     made = await webhooks.make(session, caller, settings, data.url, data.kinds, now)
@@ -155,7 +157,9 @@ async def rotate_secret(
     session: AsyncSession,
     settings: Settings,
 ) -> SecretBody:
-    """Make a new secret. For a day, messages are signed with both."""
+    """Create a new secret. For one day, messages are signed with both the new and the former
+    secret.
+    """
     now = clock.now()
     made = await webhooks.rotate(session, caller, settings, webhook_id, now)
     return SecretBody(webhook_body(made.webhook, now), made.secret)
@@ -172,7 +176,7 @@ async def send_test(
     session: AsyncSession,
     settings: Settings,
 ) -> DeliveryBody:
-    """Send a message of type `test`."""
+    """Send a message of type `test` to the webhook."""
     row = await webhooks.send_test(session, caller, settings, webhook_id, clock.now())
     return struct_of(DeliveryBody, row)
 
@@ -183,7 +187,7 @@ async def list_deliveries(
     caller: Caller,
     session: AsyncSession,
 ) -> DeliveriesBody:
-    """Show the newest deliveries of a webhook, with what became of them."""
+    """The newest deliveries of a webhook, with their outcomes."""
     rows = await webhooks.deliveries(session, caller, webhook_id)
     return DeliveriesBody([struct_of(DeliveryBody, row) for row in rows])
 
@@ -199,7 +203,7 @@ async def replay_delivery(
     caller: Caller,
     session: AsyncSession,
 ) -> DeliveryBody:
-    """Send a message again: the same bytes with the same id."""
+    """Send a message again, with the same bytes and the same id."""
     row = await webhooks.replay(session, caller, webhook_id, delivery_id, clock.now())
     return struct_of(DeliveryBody, row)
 

@@ -20,43 +20,43 @@ class NoticeKindBody(msgspec.Struct):
     kind: Annotated[str, Like(Kind | Event)]
     """The kind of notice"""
     label: str
-    """The subject of the notice"""
+    """The name of the kind on pages"""
     group: str
-    """The group that it is shown with"""
+    """The group of the kind on pages"""
     way: Way
-    """How the member gets it by mail: at once, daily or never"""
+    """The way in which the member gets the kind by mail: at_once, daily or never"""
 
 
 class ChoicesBody(msgspec.Struct):
-    """`mail_on` is false where this installation has no mail server; `stopped` is true if the
-    member wants no mail at all.
+    """A member's choices. `mail_on` is false if this installation has no mail server; `stopped` is
+    true if the member has stopped all mail.
     """
 
     mail_on: bool
-    """This installation sends mail"""
+    """Whether this installation sends mail"""
     stopped: bool
     kinds: list[NoticeKindBody]
-    """Each kind of notice, and how the member gets it"""
+    """The kinds of notices with their ways"""
 
 
 class WebhookBody(msgspec.Struct):
-    """Without `kinds` it gets every notice. `off_why` is gone, failing or owner; the former secret
-    signs beside the new one until `former_secret_until`.
+    """A webhook. Without `kinds`, it gets notices of all kinds. `off_why` is gone, failing or
+    owner. The former secret signs messages, too, until `former_secret_until`.
     """
 
     id: int
     url: str
     kinds: list[str]
-    """The kinds of notices that it gets; empty: every kind"""
+    """The kinds of notices that the webhook gets; empty for all kinds"""
     on: Annotated[bool, OfRow(lambda row: row.off_at is None)]
-    """It is sent notices"""
+    """Whether notices are sent to the webhook"""
     off_why: str | None
-    """Why it is off: gone, failing or owner"""
+    """Why the webhook is off: gone, failing or owner"""
     created_at: datetime
     last_sent_at: datetime | None
-    """When it was sent something last; null: never"""
+    """When a message was last delivered; null if never"""
     former_secret_until: datetime | None
-    """The former secret signs beside the new one until then"""
+    """The time until which the former secret signs messages, too"""
 
 
 class WebhooksBody(msgspec.Struct):
@@ -64,41 +64,41 @@ class WebhooksBody(msgspec.Struct):
 
 
 class SecretBody(msgspec.Struct):
-    """`secret` verifies the signatures; it is shown only here."""
+    """A webhook with its secret, which verifies signatures and is returned only here."""
 
     webhook: WebhookBody
     secret: str
-    """Verifies the signatures; it is shown once"""
+    """The secret that verifies signatures; it is returned only here"""
 
 
 class DeliveryBody(msgspec.Struct):
-    """`id` names the delivery here; `message_id` is the header webhook-id. `status` and `error` are
-    of the last try.
+    """A delivery to a webhook. `id` is its id in this API; `message_id` is the value of the header
+    webhook-id. `status` and `error` are from the last try.
     """
 
     id: int
     message_id: str
-    """The header webhook-id"""
+    """The value of the header webhook-id"""
     type: Annotated[str, Like(Kind | Event | Literal["test"]), Column("kind")]
     """The kind of notice, or test"""
     state: Sending
     tries: int
-    """How often it was tried"""
+    """The number of tries"""
     created_at: datetime
     next_try_at: Annotated[
         datetime | None, OfRow(lambda row: row.next_at if row.state == "waiting" else None)
     ]
-    """When it is tried next; null: no more"""
+    """When the delivery is tried next; null if it is not"""
     settled_at: datetime | None
     status: Annotated[int | None, Column("answer")]
     """The HTTP status of the last try"""
     error: str | None
     body: str
-    """The text that is sent"""
+    """The body of the message"""
 
 
 class DeliveriesBody(msgspec.Struct):
-    """The newest deliveries first."""
+    """The deliveries of a webhook, newest first."""
 
     deliveries: list[DeliveryBody]
 

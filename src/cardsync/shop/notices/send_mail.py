@@ -1,8 +1,9 @@
-"""Sends mail: one letter has all due notices of a member, and an empty letter is not sent.
+"""Sends mail. One letter has all due notices of a member; a letter without notices is not sent.
 
-A worker claims notices by setting the time of their next try, as if this try failed. A letter that
-is sent again after a kill has the same notices and the same Message-ID, by which mail programs know
-it. A member's role and choices count at the moment of sending.
+A worker claims notices by setting the time of their next try, as if this try had failed. If the
+worker is killed, the letter is sent again with the same notices and the same Message-ID, so that
+mail programs recognize it as the same mail. The member's role and choices at the time of sending
+count.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ log = structlog.get_logger(__name__)
 
 LETTERS_A_TURN: Final = 20
 _CLAIMED_FOR: Final = timedelta(minutes=2)
-# Time until waiting mails are checked again where no mail server is set.
+# The time until waiting mails are checked again if no mail server is set.
 _NO_SERVER: Final = timedelta(hours=1)
 _NEXT: Final = """
     SELECT member_id, letter, sent_to FROM notice_mail
      WHERE seller_id = :seller AND state = 'waiting' AND due_at <= :now
      ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
 """
-# A letter that was tried keeps its notices; a new one takes all that are due.
+# A letter that was tried before keeps its notices. A new letter gets all due notices of the member.
 _CLAIM: Final = queries_of(__package__)["claim_mails"]
 _SETTLE: Final = """
     UPDATE notice_mail SET state = :state, settled_at = :now
@@ -68,7 +69,7 @@ _SOONEST: Final = """
 
 @dataclass(frozen=True)
 class Claimed:
-    """The notices that this worker sends a member now."""
+    """The notices of one member that this worker sends now."""
 
     seller_id: int
     member_id: int
@@ -89,7 +90,9 @@ class _Reader(NamedTuple):
 
 
 async def claim(work: Work, seller_id: int) -> Claimed | None:
-    """Claim the notice that waits longest, with all due ones of the same member."""
+    """Claim the notice that has been due longest, with all other due notices of the same member.
+    Return None if no notice is due.
+    """
     now = clock.now()
     values: dict[str, object] = {"seller": seller_id, "now": now, "until": now + _CLAIMED_FOR}
     async with work.database.tenant(seller_id) as session:
@@ -117,7 +120,9 @@ async def write(
     claimed: Claimed,
     now: datetime,
 ) -> Letter | None:
-    """Return the letter, or None if the member may get none of its notices any more."""
+    """Return the letter with the claimed notices, or None if the member may get none of them any
+    more.
+    """
     settings = work.settings
     brought = await _brought(work, claimed.seller_id)
     async with work.database.tenant(claimed.seller_id) as session:
@@ -147,7 +152,7 @@ async def write(
 
 
 async def _brought(work: Work, seller_id: int) -> Line | None:
-    """Return the last sync's result as Today shows it; None if it moved no price."""
+    """Return a line with the result of the last sync; None if it changed no prices."""
     owner = await as_owner(work.database, seller_id)
     if owner is None:
         return None
@@ -163,7 +168,9 @@ async def _brought(work: Work, seller_id: int) -> Line | None:
 
 
 async def _reader(session: AsyncSession, claimed: Claimed) -> _Reader | None:
-    """Return the member as it is now, unless it was removed or stopped all mail."""
+    """Return the member with its current role and choices; None if the member was removed or has
+    stopped all mail.
+    """
     choice = (NoticeReader.seller_id == claimed.seller_id) & (NoticeReader.member_id == Member.id)
     query = (
         select(
@@ -216,7 +223,7 @@ def _lines(
 
 
 async def send_one(work: Work, claimed: Claimed) -> None:
-    """Send a letter once, and record the outcome."""
+    """Try to send a letter, and record the outcome."""
     now = clock.now()
     bound = log.bind(seller_id=claimed.seller_id, member_id=claimed.member_id)
     letter = await write(work, claimed, now)
@@ -228,7 +235,7 @@ async def send_one(work: Work, claimed: Claimed) -> None:
             settings = work.settings
             await hand_over(settings.mail_url or "", mail_of(letter), settings.mail_seconds)
     except (Undeliverable, ValueError) as e:
-        # No mail can be written to an invalid address.
+        # ValueError means that the address is invalid.
         SENT.labels("mail", "refused").inc()
         bound.warning("mail_refused", reason=type(e).__name__)
         await _settle(work, claimed, "failed")
@@ -262,7 +269,7 @@ async def _settle(
 
 
 async def send_due(work: Work, seller_id: int) -> None:
-    """Send the due letters, and set the mark to the time of the next one."""
+    """Send the due letters, and set the mark to the time of the next letter."""
     again: datetime | None = None
     if work.settings.sends_mail:
         for _ in while_quick(LETTERS_A_TURN):

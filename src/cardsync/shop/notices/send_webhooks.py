@@ -1,10 +1,10 @@
-"""Sends webhooks: each waiting delivery is signed and posted until its receiver accepts it.
+"""Sends webhooks: signs and posts each waiting delivery until its receiver accepts it.
 
-A worker claims a delivery by setting the time of its next try, as if this try failed; only the
-delivery's end clears that time. So two workers send a delivery once, and after a worker is killed,
-its delivery is sent again with the same id. A turn sends to all receivers of a shop at once, so
-that a receiver that hangs delays no other. A receiver that fails gets nothing for a while, longer
-after each failure.
+A worker claims a delivery by setting the time of its next try, as if this try had failed. So two
+workers do not send the same delivery, and if a worker is killed, the delivery is sent again later
+with the same id. A turn sends to all receivers of a shop at the same time, so that a slow receiver
+does not delay others. After a failure, a receiver gets nothing for a pause, which is longer after
+each failure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ ROUNDS_A_TURN: Final = 20
 _CLAIMED_FOR: Final = timedelta(minutes=1)
 _GONE: Final = 410
 _CLAIM: Final = queries_of(__package__)["claim_webhooks"]
-# A worker that was slower than its claim changes nothing.
+# The condition that the delivery still has this worker's claim. A worker that took longer than its
+# claim changes nothing.
 _OWN: Final = "seller_id = :seller AND id = :id AND state = 'waiting' AND tries = :tries"
 _SENT: Final = f"""
     UPDATE webhook_delivery SET state = 'sent', answer = :status, error = NULL, settled_at = :now
@@ -86,7 +87,7 @@ SWITCHED_OFF: Final = "the webhook was turned off"
 
 @dataclass(frozen=True)
 class Claimed:
-    """A delivery that this worker sends now, with the sealed secrets that are valid."""
+    """A delivery that this worker sends now, with the webhook's valid secrets, which are sealed."""
 
     seller_id: int
     id: int
@@ -111,7 +112,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer's status, or the reason why there was no answer."""
+    """The outcome of a try: the status of the answer, or the reason why there was no answer."""
 
     status: int | None
     error: str | None = None
@@ -122,7 +123,7 @@ class Outcome:
 
 
 async def claim(work: Work, seller_id: int) -> Sequence[Claimed]:
-    """Claim for each receiver the delivery that waits longest."""
+    """Claim one delivery for each receiver: the delivery that has waited longest."""
     now = clock.now()
     values = {"seller": seller_id, "now": now, "until": now + _CLAIMED_FOR}
     async with work.database.tenant(seller_id) as session:
@@ -146,7 +147,7 @@ def _claimed(
 
 
 async def send(settings: Settings, claimed: Claimed) -> Outcome:
-    """Post a delivery once. A redirect is not followed, and does not count as an answer."""
+    """Post a delivery once. Redirects are not followed, and count as failures."""
     try:
         valid = [unsealed(settings, claimed.seller_id, kept) for kept in claimed.secrets]
     except Unsealed:
@@ -171,7 +172,7 @@ async def settle(
     claimed: Claimed,
     outcome: Outcome,
 ) -> None:
-    """Record the outcome of a try: delivered, to be retried, or given up."""
+    """Record the outcome of a try: the delivery is sent, is tried again later, or is given up."""
     now = clock.now()
     values = claimed.values | {"now": now, "status": outcome.status, "error": outcome.error}
     bound = log.bind(seller_id=claimed.seller_id, webhook_id=claimed.webhook_id)
@@ -202,7 +203,7 @@ async def _switch_off(
     why: str,
     values: Values,
 ) -> None:
-    """Switch a webhook off whose receiver is gone, or took nothing for three days, and report it."""
+    """Switch off a webhook whose receiver is gone or has failed for three days, and report that."""
     if not await run(session, _SWITCH_OFF, values | {"why": why}):
         return
     await run(session, END_WAITING, values | {"error": SWITCHED_OFF})
@@ -222,7 +223,7 @@ async def _switch_off(
 
 
 async def send_due(work: Work, seller_id: int) -> None:
-    """Send the due deliveries, and set the mark to the time of the next try."""
+    """Send the due deliveries of a shop, and set the mark to the time of the next try."""
 
     async def try_one(claimed: Claimed) -> None:
         await settle(work, claimed, await send(work.settings, claimed))

@@ -1,5 +1,5 @@
-"""Signs the link by which a member gets no more mail: the link opens nothing else, needs no session
-and does not expire.
+"""Signs the link with which a member stops all mail. The link permits nothing else, needs no
+session and does not expire.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def unsubscribe_url(settings: Settings, who: Unsubscriber) -> str:
 
 
 def read_token(settings: Settings, token: str) -> Unsubscriber | None:
-    """Return the member of the link; None for a text that this server has not signed."""
+    """Return the member of a link's token; None if this server has not signed the token."""
     found = _FORM.fullmatch(token)
     if found is None:
         return None

@@ -1,5 +1,6 @@
-"""The page behind the link of every mail: a button that stops all mail, and the one click of a mail
-program (RFC 8058), which sends no session, no token and no Origin header of this server.
+"""The page of the unsubscribe link in each mail, with a button that stops all mail. Mail programs
+can send the same request with one click (RFC 8058), without a session, a CSRF token or an Origin
+header of this server.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ async def unsubscribe_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Show a confirmation, so that programs that only follow links unsubscribe nobody."""
+    """Show a page with a button, so that programs that open all links of a mail do not unsubscribe
+    the member.
+    """
     _, shop = await _of(token, database, settings)
     return page("unsubscribe.html", shop=shop, done=False)
 
@@ -34,7 +37,7 @@ async def unsubscribe(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Stop the mail; the body says no more than the link does."""
+    """Stop all mail to the member of the link. The request's body is ignored."""
     who, shop = await _of(token, database, settings)
     async with database.tenant(who.seller_id) as session:
         await choices.stop_mail(session, who, clock.now())
@@ -46,7 +49,7 @@ async def _of(
     database: Database,
     settings: Settings,
 ) -> tuple[Unsubscriber, object]:
-    """Raises NotFound."""
+    """Return the member of the link and the shop's name. Raises NotFound."""
     who = read_token(settings, token)
     if who is not None:
         async with database.shared() as session:

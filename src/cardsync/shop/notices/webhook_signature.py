@@ -1,7 +1,8 @@
-"""Signs webhooks as the Standard Webhooks specification says, and makes and seals their secrets.
+"""Signs webhooks according to the Standard Webhooks specification, and makes and seals their
+secrets.
 
-A secret is stored sealed: the database alone cannot sign. The key is derived from the
-installation's secret (`platform/secret.py`).
+Secrets are stored encrypted (sealed), so that a copy of the database is not enough to sign
+messages. The encryption key is derived from the installation's secret (`platform/secret.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _USE: Final = "webhooks"
 
 
 class Unsealed(Exception):
-    """A secret was sealed with another installation secret."""
+    """A secret can't be decrypted, because it was sealed with another installation secret."""
 
 
 def new_secret() -> str:
@@ -43,7 +44,7 @@ def signed_headers(
     timestamp: int,
     body: bytes,
 ) -> dict[str, str]:
-    """Return the headers of a message, with one signature for each secret that is valid.
+    """Return the headers of a message, with one signature for each of the secrets `valid`.
     `timestamp` is in seconds.
     """
     return {
@@ -81,7 +82,7 @@ def unsealed(
     seller_id: int,
     kept: bytes,
 ) -> str:
-    """Raises Unsealed."""
+    """Return the decrypted secret. Raises Unsealed."""
     nonce, rest = kept[:_NONCE_BYTES], kept[_NONCE_BYTES:]
     for key in (derived(settings, _USE), *derived_before(settings, _USE)):
         with suppress(InvalidTag):

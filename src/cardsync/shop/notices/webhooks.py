@@ -1,6 +1,6 @@
-"""Makes, changes and deletes a shop's webhooks, for its owners, and sends their messages again.
+"""Creates, changes and deletes a shop's webhooks, for its owners, and sends messages again.
 
-A secret is shown once, when it is made.
+A secret is shown only when it is made.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ async def make(
     kinds: Sequence[str],
     now: datetime,
 ) -> Made:
-    """Raises OwnerRequired, InvalidPayload."""
+    """Create a webhook, and return it with its secret. Raises OwnerRequired, InvalidPayload."""
     caller.must_be_owner()
     url, kinds = _good_url(url, settings), _good_kinds(kinds)
     await locked(session, Lock.SHOP, caller.seller_id)
@@ -82,8 +82,8 @@ async def change(
     kinds: Sequence[str] | None = None,
     on: bool | None = None,
 ) -> Webhook:
-    """Change the given values. Switching it off gives up the waiting deliveries. Raises
-    OwnerRequired, NotFound, InvalidPayload.
+    """Change a webhook's address or kinds, or switch it on or off. Switching it off cancels the
+    waiting deliveries. Raises OwnerRequired, NotFound, InvalidPayload.
     """
     row = await _own(session, caller, webhook_id)
     before = _plain(row)
@@ -126,8 +126,8 @@ async def rotate(
     webhook_id: int,
     now: datetime,
 ) -> Made:
-    """Make a new secret; the previous secret signs, too, for one day. Raises OwnerRequired,
-    NotFound.
+    """Create a new secret. The previous secret signs messages, too, for one day. Raises
+    OwnerRequired, NotFound.
     """
     row = await _own(session, caller, webhook_id)
     secret = new_secret()
@@ -151,10 +151,10 @@ async def send_test(
     webhook_id: int,
     now: datetime,
 ) -> WebhookDelivery:
-    """Send a message that reports nothing. Raises OwnerRequired, NotFound, InvalidPayload."""
+    """Send a test message to a webhook. Raises OwnerRequired, NotFound, InvalidPayload."""
     row = await _own(session, caller, webhook_id)
     _must_be_on(row)
-    row.rests_until = None  # the owner asks how it is now
+    row.rests_until = None  # a test ends the pause after failures
     found = NewsItem(
         TEST, TEST, "info", "This is a test.", "See the webhooks", "/settings/webhooks"
     )
@@ -173,7 +173,7 @@ async def deliveries(
     caller: Caller,
     webhook_id: int,
 ) -> Sequence[WebhookDelivery]:
-    """Return the newest deliveries. Raises OwnerRequired, NotFound."""
+    """Return the newest deliveries of a webhook. Raises OwnerRequired, NotFound."""
     await _own(session, caller, webhook_id)
     own = _of(caller, webhook_id)
     query = select(WebhookDelivery).where(own).order_by(WebhookDelivery.id.desc())
@@ -187,8 +187,8 @@ async def replay(
     delivery_id: int,
     now: datetime,
 ) -> WebhookDelivery:
-    """Send a message again, with its id and its bytes, as if it were new. Raises OwnerRequired,
-    NotFound, InvalidPayload.
+    """Send a message again with the same id and bytes; its tries are counted from the beginning.
+    Raises OwnerRequired, NotFound, InvalidPayload.
     """
     webhook = await _own(session, caller, webhook_id)
     _must_be_on(webhook)
