@@ -1,4 +1,6 @@
-"""Makes a member an operator of the installation, or ends that role, from the next request on."""
+"""Makes a member an operator of the installation, or ends that role. The change applies from the
+member's next request on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Appointed(NamedTuple):
 
 
 async def add(session: AsyncSession, email: str, now: datetime) -> int:
-    """Make a member an operator; a repeated call changes nothing. Raises CommandError."""
+    """Make a member an operator, and return the member's id. A repeated call changes nothing.
+    Raises CommandError.
+    """
     member_id: int | None = await session.scalar(text(_MEMBER), {"email": email.strip()})
     if member_id is None:
         raise errors.CommandError(f"no member who has joined uses the address {email}")
@@ -37,7 +41,7 @@ async def add(session: AsyncSession, email: str, now: datetime) -> int:
 
 
 async def remove(session: AsyncSession, email: str) -> int:
-    """End a member's role as operator. Raises CommandError."""
+    """End a member's role as operator, and return the member's id. Raises CommandError."""
     member_id: int | None = await session.scalar(
         text("""
             DELETE FROM installation_operator USING member m
@@ -52,7 +56,7 @@ async def remove(session: AsyncSession, email: str) -> int:
 
 
 async def listed(session: AsyncSession) -> list[Appointed]:
-    """Return all operators, the first one first."""
+    """Return all operators in the order of their appointment."""
     rows = await session.execute(
         text("""
             SELECT m.id, m.email, m.name, m.seller_id, o.added_at

@@ -1,8 +1,8 @@
 """Shows the catalogs of the installation, with the listings of the caller's own shop by game, and
-lets a worker install or renew one, or load one from a file.
+requests that a worker installs or renews a catalog, or loads it from a file.
 
-Operators may do that, and so may the owner of the installation's only shop, who has no operator to
-ask.
+Operators may do this, and so may the owner of the installation's only shop, because such an
+installation may have no operator.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store, spool_body
 
-# The name's maximum characters, which keep it a valid file name even if each takes several bytes.
+# The maximum characters of a file's name, so that it is short enough even if each character takes
+# several bytes.
 _NAME_MOST: Final = 60
 _FILE: Final = re.compile(r".\.(json|csv)(\.gz|\.xz)?$", re.IGNORECASE)
 _ONE_SHOP: Final = f"SELECT {install_state.ONE_SHOP}"
@@ -43,28 +44,28 @@ _LISTED: Final = """
 
 
 class ListedGame(msgspec.Struct):
-    """The listings of the caller's own shop in one game, and how many of them are matched."""
+    """The number of listings of the caller's own shop in one game, and of matched listings."""
 
     game: str
     listings: int
-    """The listings of your shop in this game"""
+    """The number of listings of your shop in this game"""
     matched: int
-    """The listings that are matched to a product of the catalog"""
+    """The number of listings that are matched to a product of the catalog"""
 
 
 class CatalogsShown(msgspec.Struct):
     catalogs: list[CatalogShown]
     """The catalog of each game, in the order of the product lines"""
     files: list[AddedFile]
-    """The files that were added, or are to be"""
+    """The files that were or will be loaded"""
     listed: list[ListedGame]
     """The games of your own shop"""
     renewal_days: int
-    """The days after which workers look for something newer; 0: never"""
+    """The days after which workers check for a newer catalog; 0 for never"""
     nightly: bool
-    """They look every night at 4:00 AM, in the zone of the shop that chose it"""
+    """Whether workers check every night at 4:00 AM, in the time zone of the shop that chose this"""
     tell_when_old: bool
-    """An old catalog is a notice"""
+    """Whether an old catalog is reported by a notice"""
     old_after_days: int
     """The days after which a catalog is old"""
 
@@ -78,13 +79,15 @@ async def may_install(session: AsyncSession, caller: Caller) -> bool:
 
 
 async def need_installer(session: AsyncSession, caller: Caller) -> None:
-    """Raises OperatorRequired."""
+    """Check that the caller may decide about catalogs. Raises OperatorRequired."""
     if not await may_install(session, caller):
         raise errors.OperatorRequired
 
 
 async def listed(session: AsyncSession, caller: Caller) -> list[ListedGame]:
-    """Return the listings of the caller's own shop by game, the most first."""
+    """Return the listings of the caller's own shop by game, the game with the most listings
+    first.
+    """
     rows = await session.execute(text(_LISTED), {"seller": caller.seller_id})
     return sorted((ListedGame(*row) for row in rows), key=lambda one: -one.listings)
 
@@ -92,7 +95,7 @@ async def listed(session: AsyncSession, caller: Caller) -> list[ListedGame]:
 async def read_catalogs(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> CatalogsShown:
-    """Raises OperatorRequired."""
+    """Return the catalogs, added files and settings of updates. Raises OperatorRequired."""
     await need_installer(session, caller)
     updates = await updates_of(session, settings)
     return CatalogsShown(
@@ -115,8 +118,8 @@ async def change_updates(
     nightly: bool | None = None,
     tells: bool | None = None,
 ) -> bool:
-    """Choose when catalogs are updated, and whether an old catalog is reported; None leaves a value
-    unchanged. Return whether something changed. Raises OperatorRequired.
+    """Choose whether catalogs are updated every night, and whether an old catalog is reported. None
+    does not change a value. Return whether a value changed. Raises OperatorRequired.
     """
     await need_installer(session, caller)
     was = await updates_of(session, settings)
@@ -143,7 +146,8 @@ async def ask_for(
     source: str | None,
     now: datetime,
 ) -> int:
-    """Request the catalogs of games from the workers, and return how many of them are new requests.
+    """Request that workers install or renew the catalogs of games. Return the number of new
+    requests.
 
     Raises OperatorRequired, InvalidPayload.
     """
@@ -171,8 +175,8 @@ async def ask_for(
 async def ask_to_go_back(
     session: AsyncSession, caller: Caller, game: str, source: str | None, now: datetime
 ) -> bool:
-    """Request the earlier version of a catalog from the workers; return False if it is requested
-    already, or an install is running. Raises OperatorRequired, InvalidPayload.
+    """Request that a worker loads the earlier version of a catalog. Return False if that is already
+    requested, or if an install is running. Raises OperatorRequired, InvalidPayload.
     """
     await need_installer(session, caller)
     try:
@@ -190,7 +194,7 @@ async def ask_to_go_back(
 async def add_file(
     database: Database, caller: Caller, store: Store, name: str, body: AsyncIterable[bytes]
 ) -> None:
-    """Store a catalog's file, which a worker checks and loads. Raises OperatorRequired,
+    """Store a catalog's file, which a worker will check and load. Raises OperatorRequired,
     InvalidPayload, PayloadTooLarge.
     """
     async with database.tenant(caller.seller_id) as session:
@@ -222,15 +226,15 @@ def _file_name(given: str) -> str:
 
 
 class NoCatalog(msgspec.Struct):
-    """The games that a shop lists and no catalog describes: those that can be installed, and those
-    that are being installed already.
+    """The games that a shop lists and for which there is no catalog. `games` are the games whose
+    catalog can be installed and is not being installed yet.
     """
 
     listings: int
     games: list[str]
-    """The games that can be installed"""
+    """The games whose catalog can be installed"""
     missing: list[str]
-    """All games without a catalog"""
+    """All games of the shop without a catalog"""
     under_way: list[CatalogShown]
     failed: list[CatalogShown]
     may_install: bool
@@ -239,9 +243,7 @@ class NoCatalog(msgspec.Struct):
 async def without_catalog(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> NoCatalog | None:
-    """Return the games of the caller's shop that no catalog describes; None if each game has a
-    catalog.
-    """
+    """Return the games of the caller's shop without a catalog; None if all games have a catalog."""
     kept = {one.game: one for one in await listed(session, caller)}
     days = (await updates_of(session, settings)).days
     missing = [

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def operator() -> None:
-    """Say which members run this installation, too."""
+    """Add, remove and list the members who are operators of this installation."""
 
 
 @operator.command("add")
 @prints
 @click.argument("email")
 def operator_add(email: str) -> Result:
-    """Make a member an operator: the page Operator opens with the next request.
+    """Make a member an operator, who can open the page Operator from the next request on.
 
     Example: cardsync admin operator add sam@example.com
     """
@@ -42,7 +42,7 @@ def operator_add(email: str) -> Result:
 @prints
 @click.argument("email")
 def operator_remove(email: str) -> Result:
-    """Take it back; the member stays a member.
+    """End a member's role as operator. The member stays a member of the shop.
 
     Example: cardsync admin operator remove sam@example.com
     """

@@ -1,7 +1,7 @@
 """Reads the state of the installation for its operators: product lines, queues with their age, slow
-statements, releases of the agent, and imports of the catalog.
+SQL statements, releases of the agent, and imports of the catalog.
 
-It shows no rows of sellers, and shows statements without their values.
+Rows of sellers, and the values in SQL statements, are not shown.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _IMPORTS: Final = """
     SELECT source, rows, added, changed, vanished, skipped, finished_at FROM catalog_import
      ORDER BY id DESC LIMIT :most
 """
-# A string literal, a dollar-quoted string, or a number that is not part of a name.
+# A value in SQL: a string in quotes or dollar quotes, or a number that is not part of a name.
 _VALUE: Final = re.compile(
     r"[eE]?'(?:[^'\\]|''|\\.)*'?|\$(\w*)\$.*?(?:\$\1\$|$)|(?<![\w:$])-?\d+(?:\.\d+)?", re.DOTALL
 )
@@ -70,7 +70,7 @@ _CHARACTERS: Final = 400
 
 
 def without_values(statement: str) -> str:
-    """Return a statement in one line with a question mark for each value. Pure."""
+    """Return a SQL statement in one line, with a question mark in place of each value. Pure."""
     bare = " ".join(_VALUE.sub("?", statement).split())
     return bare if len(bare) <= _CHARACTERS else bare[:_CHARACTERS] + "…"
 
@@ -81,7 +81,7 @@ async def read_installation(
     now: datetime,
     settings: Settings,
 ) -> InstallationShown:
-    """Raises OperatorRequired."""
+    """Return the state of the installation. Raises OperatorRequired."""
     caller.must_be_operator()
     most = {"most": OPERATOR_ROWS}
     counted = {row[0]: row[1] for row in await session.execute(text(_PRODUCTS))}

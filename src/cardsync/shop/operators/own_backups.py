@@ -1,5 +1,5 @@
-"""Shows the installation's backups, and requests a backup, for operators and for the owner of the
-installation's only shop.
+"""Shows the state of the installation's backups, and requests a backup, for operators and for the
+owner of the installation's only shop.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from cardsync.shop.operators.catalog_installs import may_install, need_installer
 
 
 class BackupsShown(msgspec.Struct):
-    """The state of backups; `waits` is true from when one is asked for until it ends."""
+    """The state of backups. `waits` is true from the request of a backup until the backup ends."""
 
     backups: BackupState
     can_ask: bool
-    """A backup can be asked for here"""
+    """Whether a backup can be requested here"""
     waits: bool
-    """A backup is asked for, or under way"""
+    """Whether a backup is requested or running"""
 
 
 async def shown(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> BackupsShown | None:
-    """Return the state; None if the caller may not decide about backups."""
+    """Return the state of backups; None if the caller may not decide about backups."""
     if not await may_install(session, caller):
         return None
     state = requested_backup.read(settings.data_dir)

@@ -1,5 +1,5 @@
-"""HTTP routes for the installation's operators, by session: the sellers with their plans, the state
-of lines, queues, statements, releases and imports, and the catalogs.
+"""HTTP routes for signed-in operators of the installation: the sellers with their plans, the state
+of the installation, backups and catalogs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PageNumber = Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)]
 
 
 class SellerChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set; a trial without an end goes on."""
+    """The fields to set. A trial whose end is null does not end."""
 
     plan: Plan | UnsetType = UNSET
     """The plan that the account has paid for"""
@@ -53,15 +53,15 @@ async def list_sellers(
     search: Search = "",
     page: PageNumber = 1,
 ) -> SellersShown:
-    """Show the sellers whose name or address holds the search, the newest first: plans and
-    switches, and nothing of what they sell.
+    """The sellers whose name or address contains the search, newest first, with their plans and
+    switches, but without cards and orders.
     """
     return await shops.shops(session, caller, search, Paging(page, OPERATOR_SELLERS))
 
 
 @get("/sellers/{seller_id:int}", responses=problems(*READ, errors.NotFound))
 async def read_seller(caller: Caller, session: AsyncSession, seller_id: int) -> SellerShown:
-    """Show one seller's plan and switches."""
+    """One seller's plan and switches."""
     return await shops.one_shop(session, caller, seller_id)
 
 
@@ -76,7 +76,9 @@ async def change_seller(
     seller_id: int,
     data: SellerChange,
 ) -> SellerShown:
-    """Set a seller's plan or suspension. The change is in the seller's own activity, too."""
+    """Set a seller's plan or suspend the seller. The change is also an entry of the seller's own
+    activity.
+    """
     return await shops.change_shop(session, caller, seller_id, given_fields(data), clock.now())
 
 
@@ -86,16 +88,16 @@ async def read_installation(
     session: AsyncSession,
     settings: Settings,
 ) -> InstallationShown:
-    """Show product lines, queues with their age, slow statements without their values, releases of
-    the agent, imports of the catalog, and backups.
+    """The state of the installation: product lines, queues with their age, slow SQL statements
+    without their values, releases of the agent, imports of the catalog, and backups.
     """
     return await installation.read_installation(session, caller, clock.now(), settings)
 
 
 @get("/backups", responses=problems(*READ))
 async def read_backups(caller: Caller, session: AsyncSession, settings: Settings) -> BackupsShown:
-    """Show the installation's last backup and the trial of it. The owner of the only shop may,
-    too.
+    """The installation's last backup, and the last test of restoring it. The owner of the
+    installation's only shop may read this, too.
     """
     found = await own_backups.shown(session, caller, clock.now(), settings)
     if found is None:
@@ -105,8 +107,8 @@ async def read_backups(caller: Caller, session: AsyncSession, settings: Settings
 
 @post("/backups", status_code=202, opt=WRITES, responses=problems(*WRITTEN, errors.NotFound))
 async def ask_for_backup(caller: Caller, session: AsyncSession, settings: Settings) -> BackupsShown:
-    """Let `cardsync serve` make a backup now; one that is waited for already is not asked for
-    twice. The owner of the only shop may, too.
+    """Request that `cardsync serve` makes a backup now. A second request before the backup ends
+    changes nothing. The owner of the installation's only shop may do this, too.
     """
     return await own_backups.ask(session, caller, clock.now(), settings)
 
@@ -115,7 +117,7 @@ class CatalogsAsked(msgspec.Struct, forbid_unknown_fields=True):
     games: Annotated[list[str], msgspec.Meta(min_length=1, max_length=50)]
     """The games whose catalogs are to be installed or renewed"""
     source: str | None = None
-    """The source to take; null: the first one of each game"""
+    """The source of the catalogs; null for the first source of each game"""
 
 
 @get("/catalogs", responses=problems(*READ))
@@ -124,8 +126,8 @@ async def list_catalogs(
     session: AsyncSession,
     settings: Settings,
 ) -> CatalogsShown:
-    """Show the catalog of each game: source, license, age and counts, and what became of the newest
-    try. The owner of the only shop may, too.
+    """The catalog of each game: source, license, age and counts, and the result of the last
+    install. The owner of the installation's only shop may read this, too.
     """
     return await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
 
@@ -142,8 +144,8 @@ async def install_catalogs(
     settings: Settings,
     data: CatalogsAsked,
 ) -> CatalogsShown:
-    """Let a worker install or renew catalogs from their sources; one that is waited for already is
-    not asked for twice. The owner of the only shop may, too.
+    """Request that a worker installs or renews catalogs from their sources. A second request before
+    the install ends changes nothing. The owner of the installation's only shop may do this, too.
     """
     now = clock.now()
     await catalog_installs.ask_for(session, caller, data.games, data.source, now)
@@ -151,12 +153,12 @@ async def install_catalogs(
 
 
 class CatalogUpdatesChange(msgspec.Struct, forbid_unknown_fields=True):
-    """Only the fields that are given change."""
+    """Changes of the updates of catalogs. Fields that are not sent do not change."""
 
     nightly: bool | UnsetType = UNSET
-    """Update every night at 4:00 AM, in your shop's zone; false: as the setting says"""
+    """Whether to update every night at 4:00 AM in your shop's zone; false: as the setting says"""
     tell_when_old: bool | UnsetType = UNSET
-    """Report a catalog that is old"""
+    """Whether to report an old catalog"""
 
 
 @patch(
@@ -170,8 +172,8 @@ async def change_catalog_updates(
     settings: Settings,
     data: CatalogUpdatesChange,
 ) -> CatalogsShown:
-    """Choose whether catalogs are updated every night, and whether an old one is reported. The
-    owner of the only shop may, too.
+    """Choose whether catalogs are updated every night, and whether an old catalog is reported. The
+    owner of the installation's only shop may do this, too.
     """
     now = clock.now()
     nightly = None if data.nightly is UNSET else data.nightly
@@ -184,9 +186,9 @@ async def change_catalog_updates(
 
 class CatalogToGoBack(msgspec.Struct, forbid_unknown_fields=True):
     game: str
-    """The game whose catalog goes back"""
+    """The game whose earlier catalog is to be loaded"""
     source: str | None = None
-    """The source it came from; null: the one whose earlier version is kept"""
+    """The source of the catalog; null for the source whose earlier version is stored"""
 
 
 @post(
@@ -201,9 +203,9 @@ async def go_back_to_catalog(
     settings: Settings,
     data: CatalogToGoBack,
 ) -> CatalogsShown:
-    """Let a worker load the version of a catalog again that was in use before the present one.
-    Renewals do not take the present one again, but a newer one. The owner of the only shop may,
-    too.
+    """Request that a worker loads the previous version of a catalog again. Renewals then skip the
+    current version, and install only a newer version. The owner of the installation's only shop may
+    do this, too.
     """
     now = clock.now()
     await catalog_installs.ask_to_go_back(session, caller, data.game, data.source, now)
@@ -236,8 +238,8 @@ async def add_catalog_file(
     settings: Settings,
     name: FileName = "",
 ) -> CatalogsShown:
-    """Add a catalog from a file, JSON or CSV, of the given name: a worker checks it and loads it,
-    and a file that is at fault changes nothing. The owner of the only shop may, too.
+    """Upload a catalog's file, JSON or CSV. A worker checks and loads the file; an invalid file
+    changes nothing. The owner of the installation's only shop may do this, too.
     """
     await catalog_installs.add_file(database, caller, store, name, request.stream())
     async with database.tenant(caller.seller_id) as session:

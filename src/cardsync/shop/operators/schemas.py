@@ -1,4 +1,4 @@
-"""The shapes of sellers and of the installation, as the operators' API and pages show them."""
+"""The JSON structs of sellers and of the installation, for the operators' API and pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Plan = Literal["free", "trial", "paid", "complimentary", "founder"]
 
 
 class SellerShown(msgspec.Struct):
-    """`leaves_at` is when an account is removed whose owner asked to delete it."""
+    """A seller. `leaves_at` is the time at which the account will be removed if its owner has
+    requested the deletion.
+    """
 
     id: int
     name: str
@@ -31,7 +33,7 @@ class SellerShown(msgspec.Struct):
     product_lines: list[str]
     last_sync_at: datetime | None
     leaves_at: datetime | None
-    """When the account is removed, on the owner's wish"""
+    """When the account will be removed at the owner's request, or null"""
 
 
 class SellersShown(msgspec.Struct):
@@ -44,49 +46,50 @@ class SellersShown(msgspec.Struct):
 
 class LineShown(msgspec.Struct):
     name: str
-    """The product line by its internal name"""
+    """The internal name of the product line"""
     label: str
-    """The name of the line at the marketplace"""
+    """The marketplace's name of the line"""
     category_id: int
     products: int
-    """The products of the line in the catalog"""
+    """The number of products of the line in the catalog"""
 
 
 class QueueShown(msgspec.Struct):
-    """`waiting` counts the sellers whose work is due, and `oldest_seconds` is how long the longest
-    of them has waited; `resting` counts those whose work was put back for a while.
+    """A kind of work. `waiting` is the number of sellers whose work is due, and `oldest_seconds` is
+    the longest time that one of them has waited. `resting` is the number of sellers whose work
+    pauses after failures.
     """
 
     stream: str
     """The kind of work"""
     waiting: int
-    """Sellers whose work is due"""
+    """The number of sellers whose work is due"""
     oldest_seconds: int
     resting: int
-    """Sellers whose work was put back for a while"""
+    """The number of sellers whose work pauses after failures"""
     put_back: int
-    """How many were put back at least once"""
+    """The number of sellers whose work was put back at least once"""
 
 
 class JobsShown(msgspec.Struct):
     waiting: int
     running: int
-    """How many run now"""
+    """The number of running jobs"""
     failed: int
-    """How many failed"""
+    """The number of failed jobs"""
 
 
 class StatementShown(msgspec.Struct):
-    """`calls` is zero for a statement that runs now; else `seconds` is the mean of its calls. No
-    value is in `statement`.
+    """A SQL statement. For a statement that is running now, `calls` is 0 and `seconds` is its time
+    so far; otherwise `seconds` is the mean of its calls. `statement` has no values.
     """
 
     seconds: float
-    """How long it takes"""
+    """The mean time of a call, or the time so far"""
     calls: int
-    """How often it ran; 0: it runs now"""
+    """The number of calls; 0 if the statement is running now"""
     state: str
-    """The present activity of the statement"""
+    """The current state of the statement"""
     statement: str
     """The statement, without values"""
 
@@ -105,34 +108,34 @@ class ReleaseShown(msgspec.Struct):
 
 class CatalogImportShown(msgspec.Struct):
     source: str
-    """Where the catalog is from"""
+    """The source of the catalog"""
     rows: int
     added: int
-    """Products that are new"""
+    """The number of new products"""
     changed: int
-    """Products that changed"""
+    """The number of changed products"""
     vanished: int
-    """Products that the source no longer has"""
+    """The number of products that the source no longer has"""
     skipped: int
-    """Rows that could not be read"""
+    """The number of rows that could not be read"""
     finished_at: datetime
 
 
 class InstallationShown(msgspec.Struct):
-    """The state of the installation. `unknown_lines` says whether a label that no line has becomes
-    a line of the account that uploads it.
+    """The state of the installation. If `unknown_lines` is true, a product line in an upload that
+    no known line has becomes a line of the account.
     """
 
     lines: list[LineShown]
     """The product lines of the marketplace"""
     unknown_lines: bool
-    """An unknown label becomes a product line of the account"""
+    """Whether an unknown product line in an upload becomes a line of the account"""
     queues: list[QueueShown]
-    """The work that waits, by its kind"""
+    """The waiting work, by kind"""
     jobs: JobsShown
-    """Work that runs or waits"""
+    """The numbers of jobs"""
     statements: list[StatementShown]
-    """The statements that cost the database most"""
+    """The SQL statements that take the most time"""
     releases: list[ReleaseShown]
     """The releases of the agent and the desktop wrapper"""
     catalog_imports: list[CatalogImportShown]

@@ -2,8 +2,8 @@
 cards, orders or buyers.
 
 Accounts are under row-level security, so each account is read in its own seller's scope; a page has
-few accounts. A change is noted in the feed of the seller whose account it is, and in the operator's
-own.
+few accounts. A change adds an entry to the activity feed of the seller, and to the feed of the
+operator's own shop.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def shops(
     search: str,
     paging: Paging,
 ) -> SellersShown:
-    """Return a page of the sellers, the newest first.
+    """Return a page of the sellers whose name or address contains `search`, newest first.
 
     Raises OperatorRequired.
     """
@@ -71,7 +71,7 @@ async def shops(
 
 
 async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> SellerShown:
-    """Raises OperatorRequired, NotFound."""
+    """Return one seller. Raises OperatorRequired, NotFound."""
     caller.must_be_operator()
     row = (await session.execute(text(_ONE), {"seller": seller_id})).first()
     shop = None if row is None else await _with_account(session, row)
@@ -105,7 +105,8 @@ async def change_shop(
     before = await one_shop(session, caller, seller_id)
     await enter_tenant(session, seller_id)
     changed = await sellers.change_seller(session, seller_id, values, OPERATOR)
-    # Each feed's entry is written in the scope of its own seller.
+    # The entry of the seller's feed is written in the seller's scope, the entry of the operator's
+    # feed in the scope of the operator's shop.
     await session.flush()
     await enter_tenant(session, caller.seller_id)
     if changed is not None:

@@ -26,7 +26,8 @@ TASKS: Final = {
     "refresh_account": "refreshing the account",
 }
 _IN_BROWSER: Final = "Finish this in the sync app's browser window. Sync then continues."
-# The agent waits for a person at its own computer: the reason, and the next step.
+# For each reason why the agent waits for a person at its computer: the reason and the next step as
+# texts.
 TURNS: Final[dict[TurnKind, tuple[str, str]]] = {
     "sign_in": (
         "sign in to TCGplayer",

@@ -1,8 +1,8 @@
-"""Finds the conditions that make up a shop's work list, the most urgent first. Pure.
+"""Derives the conditions of a shop's work list from its facts, the most urgent first. Pure.
 
-A condition lasts as long as its facts do. Each kind has at most one condition, except tasks (one
-per kind of task) and rules (one per finding). A condition begins at `since`, if that is known, and
-ends by itself.
+A condition lasts as long as its facts are true, and ends by itself. `since` is the time of its
+beginning, if that is known. Each kind has at most one condition at a time, except failed tasks (one
+per kind of task) and rules (one per finding).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cardsync.shop.today.shop_facts import Condition, Facts, Kind, Severity
 
 _RANK: Final = {"bad": 0, "warn": 1, "info": 2}
 SOON: Final = timedelta(days=1)
-# Time after which a missing answer to a file of new listings counts as lost.
+# The time after which the missing answer to a file of new listings counts as lost.
 UNANSWERED: Final = timedelta(hours=1)
 _SATURDAY: Final = 5
 _LATE: Final = "The oldest is past its shipping deadline."
-# The pages of the next steps; a capability may provide a page of its own instead.
+# The paths of the pages for the next steps of conditions.
 PRICE_FILE: Final = "/sync/prices"
 TO_SHIP: Final = "/orders?state=to_ship&pull_session=pulled"
 MISSING: Final = "/pulls#missing"
@@ -34,7 +34,7 @@ OFFERS: Final = "/buying/offers"
 RULES: Final = "/activity?action=pricing"
 
 
-# A buyer waits for these, and the buyer's deadline precedes the shop's own work.
+# The conditions in which a buyer waits. They precede other conditions of the same urgency.
 FOR_BUYERS: Final[tuple[Kind, ...]] = (
     "orders_to_pull",
     "pull_under_way",
@@ -44,8 +44,9 @@ FOR_BUYERS: Final[tuple[Kind, ...]] = (
 
 
 def conditions(facts: Facts, *, owner: bool) -> list[Condition]:
-    """Return the conditions that hold: the bad ones first, then those for buyers, then those with a
-    deadline, the nearest first, and then by severity and money.
+    """Return the conditions that follow from the facts. Bad conditions are first, then conditions
+    in which a buyer waits, then conditions with a deadline, the nearest first; the rest is ordered
+    by severity and money.
     """
     found = [one for rule in _RULES for one in rule(facts)]
     return sorted((one for one in found if owner or not one.owner_only), key=_urgency)
@@ -60,14 +61,14 @@ def _urgency(one: Condition) -> tuple[bool, bool, float, int, Decimal, str, str]
 
 
 def _by(deadline: datetime | None, now: datetime) -> Severity:
-    """Return the urgency of shipping by a deadline."""
+    """Return the severity of unshipped orders with this deadline."""
     if deadline is None or deadline > now + SOON:
         return "info"
     return "bad" if deadline <= now else "warn"
 
 
 def ship_by(placed_at: datetime, days: int) -> datetime:
-    """Return an order's deadline: the given number of working days after it was placed."""
+    """Return an order's deadline: `days` working days after it was placed."""
     due, left = placed_at, days
     while left:
         due += timedelta(days=1)
@@ -76,8 +77,8 @@ def ship_by(placed_at: datetime, days: int) -> datetime:
 
 
 def same_days_before(today: date) -> tuple[date, date]:
-    """Return the first day of the month before, and the day in it that has today's number; the
-    month's last day if the month is shorter.
+    """Return the first day of the previous month, and the day of that month with today's number, or
+    its last day if it is shorter.
     """
     last = today.replace(day=1) - timedelta(days=1)
     return last.replace(day=1), last.replace(day=min(today.day, last.day))

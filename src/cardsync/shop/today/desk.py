@@ -1,5 +1,5 @@
-"""Arranges Today as a desk: the work, sorted by due time and then by money, and the lines of the
-last thirty days. Pure.
+"""Arranges the page Today: the work in groups by due time, and the line drawings of the last thirty
+days. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WEEK: Final = timedelta(days=7)
 
 
 class Due(NamedTuple):
-    """A group of the work; `runs` is true if a deadline is running."""
+    """A group of the work. `runs` is true for the work that is due today."""
 
     title: str
     runs: bool
@@ -27,8 +27,8 @@ class Due(NamedTuple):
 
 
 def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> list[Due]:
-    """Return the groups that have work, each sorted by work for waiting buyers first, and then by
-    money. Urgent work without a deadline is due today.
+    """Return the groups that are not empty. In each group, work for which a buyer waits is first;
+    the rest is ordered by money. Bad conditions without a deadline are due today.
     """
     local = ZoneInfo(zone)
     today = now.astimezone(local).date()
@@ -47,8 +47,8 @@ def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> lis
 
 
 def first_of(groups: Sequence[Due]) -> ConditionBody | None:
-    """Return the work that the page's one primary button is for: the first work that a buyer waits
-    for, else the first work of all.
+    """Return the work for the page's primary button: the first work for which a buyer waits, else
+    the first work of all groups.
     """
     work = [one for group in groups for one in group.work]
     return next((one for one in work if one.kind in FOR_BUYERS), work[0] if work else None)
@@ -63,12 +63,16 @@ def _place(one: ConditionBody, day: date | None, today: date) -> int:
 
 
 def line_of(amounts: Iterable[tuple[date, Decimal]], today: date) -> Trend | None:
-    """Draw a line through the amounts of days, the oldest first; None for fewer than two days."""
+    """Draw a line through the amounts of the last `DAYS` days, which are ordered by day. Return
+    None for fewer than two days.
+    """
     known = [((today - day).days, amount) for day, amount in amounts if (today - day).days < DAYS]
     return trend_of(known) if len(known) > 1 else None
 
 
 def week_before(sales: SalesBody) -> str | None:
-    """Return the sales of the same weekday a week ago; None before the first sale."""
+    """Return the sales of the same weekday a week ago; None if that day is before the first
+    sale.
+    """
     that = sales.day - timedelta(days=7)
     return next((one.gross for one in sales.days if one.day == that), None)

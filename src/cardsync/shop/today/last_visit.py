@@ -1,4 +1,6 @@
-"""Stores when a member opened Today, and reads the end of the previous visit."""
+"""Stores the time at which a member opened Today, and reads the end of the member's previous
+visit.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from cardsync.platform.database.session import run
 
 
 class MemberVisit(Base):
-    """A member's visits to Today: `seen_at` is the time of the newest view, and `before_at` the
-    time of the previous visit's last view; null for a first visit.
+    """A member's visits to Today. `seen_at` is the time of the newest view, and `before_at` the
+    time of the last view in the previous visit, or null in the first visit.
     """
 
     __tablename__ = "member_visit"
@@ -26,9 +28,9 @@ class MemberVisit(Base):
     before_at: Mapped[datetime | None]
 
 
-# Pause after which another view begins a new visit.
+# A view of Today begins a new visit if the last view was longer ago than this.
 PAUSE: Final = timedelta(minutes=30)
-# Least time between two stored views.
+# The minimum time between two stored views.
 _WRITTEN: Final = timedelta(minutes=1)
 _LOOK: Final = """
     INSERT INTO member_visit AS v (seller_id, member_id, seen_at)
@@ -42,8 +44,8 @@ _LOOK: Final = """
 async def look(
     session: AsyncSession, caller: Caller, now: datetime, *, counts: bool = True
 ) -> datetime | None:
-    """Return when the member's previous visit ended, or None in the first visit; unless `counts` is
-    false, store this view as part of a visit.
+    """Store a view of Today, unless `counts` is false. Return the time at which the member's
+    previous visit ended, or None in the first visit.
     """
     if caller.member_id is None:
         return None

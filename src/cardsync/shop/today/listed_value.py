@@ -1,6 +1,6 @@
-"""Sums the listed value of the product lines for every day.
+"""Sums up the listed value of the product lines for each day.
 
-On a day without a row, a product line has the value of its last row.
+On a day without a row, the value of a product line is the value of its last row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BY_DAY = """
 async def read_listed_value(
     reading: Reading, caller: Caller, days: int, now: datetime
 ) -> ListedValueBody:
-    """Raises OwnerRequired, InvalidPayload."""
+    """Return the listed value of the last `days` days. Raises OwnerRequired, InvalidPayload."""
     caller.must_see_revenue()
     if not 1 <= days <= DAYS_MOST:
         raise errors.InvalidPayload(f"days: must be a number from 1 to {DAYS_MOST}")

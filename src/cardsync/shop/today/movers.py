@@ -1,4 +1,4 @@
-"""Reads the cards whose price moved most in 7 or 30 days, as the workers keep them."""
+"""Reads the cards whose price moved most in 7 or 30 days. Workers compute and store these cards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOVED = """
 
 
 async def read_movers(reading: Reading, caller: Caller, days: int) -> MoversBody:
-    """The largest move first. Raises InvalidPayload."""
+    """Return the cards, the largest move first. Raises InvalidPayload."""
     period = _period(days)
     kept = await reading.rows(_MOVERS, {"seller": caller.seller_id, "days": str(days)})
     found_at, moved = kept[0] if kept else (None, None)

@@ -1,8 +1,7 @@
 """Reads the facts of the work list and the shop's figures for Today.
 
-Every statement reads few rows: orders by their indexes and their tally, runs and tasks from the
-newest, and the figures that the workers keep (`platform/derived/stock.py`). No statement reads all
-cards.
+Each statement reads few rows: orders by indexes and stored sums, the newest runs and tasks, and
+figures that workers compute and store (`platform/derived/stock.py`). No statement reads all cards.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
 from cardsync.shop.waiting.all_waiting import SUMS, values_of
 
 FEEDBACKS: Final = 100
-# Number of the newest orders that are searched for feedback.
+# The number of newest orders that are searched for feedback.
 _AMONG: Final = 2_000
 _TASKS_AMONG: Final = 500
 _FAILED_FOR: Final = timedelta(days=14)
@@ -69,7 +68,8 @@ _TO_SHIP = f"""
     SELECT count(*), sum(orders.total_amt), count(*) FILTER (WHERE {PULLED})
       FROM orders WHERE orders.seller_id = :seller AND {UNSHIPPED}
 """
-# The pulled orders of the open pull still belong to that pull's work.
+# The pulled orders to ship, without the orders of the open pull, which are part of that pull's
+# condition.
 _READY = f"""
     SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
      WHERE orders.seller_id = :seller AND {READY} AND NOT {IN_OPEN_SESSION}
@@ -81,7 +81,7 @@ _MISSING = f"""
       JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
      WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled' AND {UNSHIPPED}
 """
-# Remaining orders are not pulled, still have to be shipped and are not marked as shipped.
+# The condition that an order of a pull is neither pulled nor shipped yet.
 _UNSHIPPED = f"orders.shipped_marked_at IS NULL AND {TO_SHIP}"
 _LEFT = f"p.pulled_at IS NULL AND {_UNSHIPPED}"
 _PULL = f"""
@@ -149,13 +149,13 @@ _OFFERS_EXPIRING = """
        AND expires_at <= CAST(:now AS timestamptz) + interval '1 day'
 """
 _DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"
-# Operators see the outcomes of the installation's backups.
+# The outcomes of the installation's backups, which only operators see.
 _BACKUPS = f"""
     SELECT newest.* FROM ({NEWEST}) newest
      WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
                     WHERE m.seller_id = :seller)
 """
-# Operators see the state of the catalogs, too, and so does the owner of the only shop.
+# The state of the catalogs, which only operators and the owner of the installation's only shop see.
 _CATALOGS = f"""
     SELECT installed.* FROM ({INSTALLED}) installed
      WHERE (EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
@@ -188,7 +188,7 @@ class Shop:
     moves: RunMoves | None
 
 
-# The statements of the conditions, and those of the figures beside them.
+# The statements for the conditions, and the statements for the other figures of the page.
 _OF_FACTS: Final = (
     _TO_PULL,
     _PULL,
@@ -218,7 +218,7 @@ async def read_facts(
     now: datetime,
     renewal_days: int,
 ) -> Facts:
-    """Read the facts behind the conditions, without the figures of the page."""
+    """Read the facts for the conditions, without the other figures of the page."""
     found = await _found(_OF_FACTS, caller, reading, now)
     return await _facts_of(session, caller, found, agent, now, renewal_days)
 
@@ -231,8 +231,8 @@ async def read_shop(
     now: datetime,
     renewal_days: int,
 ) -> Shop:
-    """Read the statuses of orders to ship, then all figures in one message, and the facts about
-    the rules.
+    """Read the facts for the conditions and the figures of the page, all in one message to the
+    database after the statuses of orders to ship, and then the rules with warnings.
     """
     found = await _found((*_OF_FACTS, *_OF_FIGURES), caller, reading, now)
     [listed] = found[_LISTED]
@@ -380,7 +380,7 @@ def _due(caller: Caller, oldest: datetime | None) -> datetime | None:
 
 
 def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal | None) -> Pending:
-    """Return orders, with the deadline of the oldest."""
+    """Return a number of orders with the deadline of the oldest order."""
     return Pending(number, oldest, money, _due(caller, oldest))
 
 
@@ -397,7 +397,7 @@ def _waits_for_approval(caller: Caller, now: datetime) -> bool:
 
 
 async def _broken(session: AsyncSession, caller: Caller) -> tuple[str, ...]:
-    """Return the names of the live rules that have warnings."""
+    """Return the names of the live pricing rules with warnings."""
     live = (PricingRule.state == "published") & PricingRule.enabled
     rows = (
         await session.scalars(

@@ -1,5 +1,5 @@
-"""HTTP routes of Today: the work list with the sync and the sales, the listed value by day, and the
-cards that moved most.
+"""HTTP routes of Today: the work list with the sync and the sales, the listed value by day, the
+cards that moved most, and the result of a sync.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ async def today(
     session: AsyncSession,
     settings: Settings,
 ) -> TodayBody:
-    """Show what waits for somebody: each condition with its next step, by urgency; the state of the
-    sync; sales, orders to ship, listed value, the last run, orders to pull by shipping, and
-    feedback. Staff get the conditions whose next step they may take; sales and listed value only if
-    the account lets them see revenue.
+    """The work that waits for people: conditions with their next steps, by urgency; the state of
+    the sync; sales, orders to ship, listed value, the last pricing run, orders to pull by shipping,
+    and feedback. Staff get only the conditions whose next step they may take, and sales and listed
+    value only if the account lets them see revenue.
     """
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
@@ -49,9 +49,8 @@ async def listed_value(
         Parameter(required=False, description=f"1 to {DAYS_MOST}, today included"),
     ] = 90,
 ) -> ListedValueBody:
-    """Show what the stock was listed for on each day on which it was seen, oldest first, as the
-    workers keep it after each import and pricing run. Staff see it if the account lets them see
-    revenue.
+    """The listed value of the stock on each day with an import or a pricing run, oldest first.
+    Staff see it if the account lets them see revenue.
     """
     async with reading(request) as reads:
         return await read_listed_value(reads, caller, days, clock.now())
@@ -63,8 +62,8 @@ async def movers(
     caller: Caller,
     days: Annotated[int, Parameter(required=False, description="7 or 30")] = 7,
 ) -> MoversBody:
-    """The own cards whose price changed most in 7 or 30 days, by the change times the copies; 20
-    of each direction at most.
+    """The shop's cards whose price changed most in 7 or 30 days, by the change times the copies: at
+    most 20 rises and 20 falls.
     """
     async with reading(request) as reads:
         return await read_movers(reads, caller, days)
@@ -79,8 +78,9 @@ async def read_sync_result(
         Parameter(required=False, ge=1, le=limits.LARGEST_ID, description="By default the last"),
     ] = None,
 ) -> SyncResultBody:
-    """Show what a sync brought: the prices that it raised and lowered, by rule and by card, what
-    was not sent and why, what raised prices captured this month, and its orders.
+    """The result of a sync: the prices that it raised and lowered, by rule and by card; the prices
+    that were not sent, with the reasons; the gain of this month from raised prices; and the orders
+    of the sync.
     """
     async with reading(request) as reads:
         return SyncResultBody(await sync_result.sync_result(reads, caller, cycle, clock.now()))

@@ -23,7 +23,7 @@ from cardsync.shop.today.shop_facts import Severity
 
 
 class NextStep(msgspec.Struct):
-    """`path` is the page that does it."""
+    """The next step of a condition. `path` is the page for it."""
 
     label: str
     """The text of the button"""
@@ -31,55 +31,57 @@ class NextStep(msgspec.Struct):
 
 
 class ConditionBody(msgspec.Struct):
-    """`since` is null where the beginning is not known, `money` where nothing is at stake and for
-    staff who may not see revenue, `deadline` where there is none. `subject` is the id of the one
-    upload, run or plan that it is about. `sentence` is the title with its detail.
+    """A condition: work that waits for people. `since` is null if its beginning is unknown. `money`
+    is null if no money is at stake, and for staff who may not see revenue. `deadline` is null if
+    there is none. `subject` is the id of the upload, run or plan of the condition. `sentence` is
+    the title with the detail.
     """
 
     kind: Annotated[str, Like(ConditionKind)]
     """The kind of the condition"""
     severity: Severity
-    """How much it matters"""
+    """The severity: bad, warn or info"""
     since: Annotated[str | None, Reads(rfc3339_or_none)]
     money: str | None
-    """The amount at stake, in USD; null: nothing, or staff who may not see it"""
+    """The amount at stake, in USD; null if none, or for staff who may not see revenue"""
     deadline: Annotated[str | None, Reads(rfc3339_or_none)]
-    """When it is too late; null: never"""
+    """The time until which the work has to be done, or null"""
     count: int
     subject: int | None
-    """The one upload, run or plan that it is about"""
+    """The id of the upload, run or plan, or null"""
     title: str
     detail: str
-    """The description of the matter"""
+    """The reason or further details"""
     sentence: str
-    """The title with its detail"""
+    """The title with the detail"""
     next_step: Annotated[NextStep, OfRow(partial(struct_of, NextStep))]
-    """The action that a person takes next"""
+    """The next step of a person"""
 
 
 class SyncBody(msgspec.Struct):
-    """`next_sync_at` is null while the automatic sync is paused, and is in the past when the
-    agent's next poll begins it. `cooldown` says what a request meets now: nothing, a wait (free),
-    or a wait that a credit skips (metered). `credits` is null without metering.
+    """The state of the sync. `next_sync_at` is null while the automatic sync is paused; a time in
+    the past means that the agent's next poll begins the sync. `cooldown` is nothing if a request
+    begins a sync now, free if it has to wait, and metered if a credit skips the wait. `credits` is
+    null without metering.
     """
 
     in_progress: bool
-    """A sync is running"""
+    """Whether a sync is running"""
     phase: Annotated[str, Like(Phase)]
     phase_progress: PhaseProgress | None
     sync_mode: Annotated[str, Like(SyncMode)]
     requested_kind: Annotated[str, Like(SyncKind)] | None
-    """The data that somebody asked to fetch; null: nobody did"""
+    """The kind of the requested sync; null if none is requested"""
     last_sync_at: str | None
     next_sync_at: str | None
-    """When the next sync begins; null while it is paused"""
+    """When the next sync begins; null while the automatic sync is paused"""
     agent_last_seen_at: str | None
     cooldown: Meets
-    """The obstacle that a request meets now: nothing, a wait, or a wait that a credit skips"""
+    """Whether a request has to wait now, and whether a credit skips the wait"""
     cooldown_seconds: int
-    """How long the cooldown still lasts"""
+    """The remaining seconds of the cooldown"""
     credits: int | None
-    """The credits that are left; null without metering"""
+    """The balance of credits; null without metering"""
 
 
 class SoldBody(msgspec.Struct):
@@ -94,9 +96,9 @@ class SoldDay(msgspec.Struct):
 
 
 class SalesBody(msgspec.Struct):
-    """Orders that are not cancelled, by days of the account's zone, before refunds and fees.
-    `month_before` is of the same days of the month before, `before_from` to `before_to`. `days` are
-    the last thirty, from the first one with an order.
+    """Sales: orders that are not cancelled, by days in the account's time zone, before refunds and
+    fees. `month_before` are the sales of the same days of the previous month, `before_from` to
+    `before_to`. `days` are the last thirty days, but not before the first order.
     """
 
     day: date
@@ -105,16 +107,18 @@ class SalesBody(msgspec.Struct):
     month: SoldBody
     """The sales of the month so far"""
     before_from: date
-    """The first of those days"""
+    """The first day of the previous month"""
     before_to: date
-    """The last of those days"""
+    """The last of the compared days of the previous month"""
     month_before: SoldBody
-    """The sales of the same days of the month before"""
+    """The sales of the same days of the previous month"""
     days: list[SoldDay]
 
 
 class ListedNow(msgspec.Struct):
-    """`market_value` is the same copies at the market's price."""
+    """The listed value of the stock. `market_value` is the value of the same copies at market
+    prices.
+    """
 
     cards: int
     copies: int
@@ -126,32 +130,31 @@ class ListedNow(msgspec.Struct):
 class RunMoves(msgspec.Struct):
     run_id: int
     rises: int
-    """How many prices rise"""
+    """The number of prices that rise"""
     rises_value: str
-    """The amount that the rises add to the listed value, in USD"""
+    """The amount by which the rises increase the listed value, in USD"""
     falls: int
-    """How many prices fall"""
+    """The number of prices that fall"""
     falls_value: str
-    """The amount that the falls take from the listed value, in USD"""
+    """The amount by which the falls reduce the listed value, in USD"""
 
 
 class ToShip(msgspec.Struct):
-    """Orders that are still to be shipped: some wait to be pulled, some are in the open pull, some
-    are pulled, and some were taken off the pulls. `money` is null for staff who may not see
-    revenue.
+    """Orders that are not shipped yet. They wait to be pulled, are in the open pull, are pulled, or
+    were removed from pulls. `money` is null for staff who may not see revenue.
     """
 
     orders: int
     to_pull: int
-    """Those that wait to be pulled"""
+    """The number of orders that wait to be pulled"""
     in_pull: int
-    """Those of the open pull session"""
+    """The number of orders in the open pull session"""
     pulled: int
-    """Those whose copies are in hand"""
+    """The number of pulled orders"""
     missing: int
-    """The cards that were not found, and about which nothing was decided"""
+    """The number of cards that were not found in a pull and still need a decision"""
     pull_id: int | None
-    """The open pull session; null: none"""
+    """The id of the open pull session, or null"""
     money: str | None
 
 
@@ -166,52 +169,52 @@ class RatingCount(msgspec.Struct):
 
 
 class FeedbackBody(msgspec.Struct):
-    """The newest feedback, at most 100; `average` is null without any."""
+    """The newest ratings by buyers, at most 100. `average` is null if there are none."""
 
     count: int
     average: float | None
-    """The mean of the ratings; null without any"""
+    """The mean of the ratings; null if there are none"""
     ratings: list[RatingCount]
-    """How often each rating was given"""
+    """The number of each rating"""
 
 
 class SyncBrought(msgspec.Struct):
-    """The prices that the last sync sent; GET /sync_result has all of it."""
+    """A summary of the prices that the last sync sent. GET /sync_result has the whole result."""
 
     id: int
     raised: int
-    """How many prices were raised"""
+    """The number of raised prices"""
     raised_value: str
-    """The amount that they add to the listed value, in USD"""
+    """The amount by which they increase the listed value, in USD"""
     lowered: int
-    """How many prices were lowered"""
+    """The number of lowered prices"""
     lowered_value: str
-    """The amount that they take from the listed value, in USD"""
+    """The amount by which they reduce the listed value, in USD"""
 
 
 class TodayBody(msgspec.Struct, kw_only=True):
-    """`listed` and `last_run` are null before the first import or run. `sales` and `listed` are
-    absent for staff who may not see revenue.
+    """The answer of Today. `listed` is null before the first import, `last_run` before the first
+    pricing run. `sales` and `listed` are absent for staff who may not see revenue.
     """
 
     conditions: list[ConditionBody]
-    """The matters that wait for a person"""
+    """The work that waits for people"""
     sync: SyncBody
-    """Where the sync is"""
+    """The state of the sync"""
     sales: SalesBody | UnsetType = UNSET
-    """The sales; left out for staff who may not see revenue"""
+    """The sales; absent for staff who may not see revenue"""
     listed: ListedNow | UnsetType | None = UNSET
-    """The listed value of the stock; left out for staff who may not see revenue"""
+    """The listed value of the stock; absent for staff who may not see revenue"""
     last_run: RunMoves | None
-    """The moves of the newest pricing run; null before the first"""
+    """The changed prices of the newest pricing run; null before the first run"""
     last_sync: SyncBrought | None
     """The prices of the last sync; null before the first, and for staff who may not see revenue"""
     to_ship: ToShip
-    """Orders that are still to be shipped"""
+    """The orders that are not shipped yet"""
     shipping: list[ShippingCount]
-    """The orders by how they are shipped"""
+    """The orders to pull by shipping method"""
     feedback: FeedbackBody
-    """The newest feedback"""
+    """The newest ratings by buyers"""
 
 
 class LineValue(msgspec.Struct):
@@ -235,7 +238,7 @@ class ListedValueBody(msgspec.Struct):
 
 class MoverBody(msgspec.Struct):
     id: int
-    """The id of the inventory row"""
+    """The card's id"""
     marketplace_id: int
     product_name: str
     set_name: str
@@ -248,12 +251,12 @@ class MoverBody(msgspec.Struct):
 
 
 class MoversBody(msgspec.Struct):
-    """`found_at` is null before the first import; movers are found again once an hour at most."""
+    """The cards whose price moved most. They are computed at most once an hour."""
 
     days: Literal[7, 30]
-    """Over how many days: 7 or 30"""
+    """The number of days: 7 or 30"""
     found_at: datetime | None
-    """When they were found; null before the first import"""
+    """When the cards were computed; null before the first import"""
     rises: list[MoverBody]
     """Cards whose price rose"""
     falls: list[MoverBody]
@@ -261,20 +264,20 @@ class MoversBody(msgspec.Struct):
 
 
 class RuleBrought(msgspec.Struct):
-    """`rule_id` is null for prices that no rule asked for, such as pins; `name` is null for a rule
-    that is no longer there.
+    """The price changes of a sync by one rule. `rule_id` is null for prices without a rule, such as
+    pins; `name` is null for a deleted rule.
     """
 
     rule_id: int | None
     name: str | None
     raised: int
-    """How many prices were raised"""
+    """The number of raised prices"""
     raised_value: str
-    """The amount that they add to the listed value, in USD"""
+    """The amount by which they increase the listed value, in USD"""
     lowered: int
-    """How many prices were lowered"""
+    """The number of lowered prices"""
     lowered_value: str
-    """The amount that they take from the listed value, in USD"""
+    """The amount by which they reduce the listed value, in USD"""
 
 
 class LargestOfSync(msgspec.Struct):
@@ -288,7 +291,7 @@ class LargestOfSync(msgspec.Struct):
 
 
 class RefusedPrice(msgspec.Struct):
-    """A price or a new listing that the marketplace refused; a listing has no card yet."""
+    """A price or a new listing that the marketplace refused. A new listing has no card yet."""
 
     marketplace_id: int | None
     card_id: int | None
@@ -300,7 +303,7 @@ class RefusedPrice(msgspec.Struct):
 
 
 class Captured(msgspec.Struct):
-    """Copies that sold this month after a raise of their price."""
+    """The copies that were sold this month after their price was raised."""
 
     copies: int
     value: str
@@ -308,9 +311,9 @@ class Captured(msgspec.Struct):
 
 
 class SyncResult(msgspec.Struct, kw_only=True):
-    """The prices that a sync sent: `listed_before` and the raised value, less the lowered value,
-    are `listed_now`, which is the listed value of Today. `in_review` and `limited` are prices that
-    were not sent.
+    """The result of a sync. `listed_now` is the current listed value, and `listed_before` is that
+    value without the raised and lowered prices of the sync. `in_review` and `limited` prices were
+    not sent.
     """
 
     id: int
@@ -320,40 +323,40 @@ class SyncResult(msgspec.Struct, kw_only=True):
     ended_at: str
     duration_ms: int | None
     sent: int
-    """How many prices the marketplace took"""
+    """The number of prices that the marketplace accepted"""
     raised: int
-    """How many prices were raised"""
+    """The number of raised prices"""
     raised_value: str
-    """The amount that they add to the listed value, in USD"""
+    """The amount by which they increase the listed value, in USD"""
     lowered: int
-    """How many prices were lowered"""
+    """The number of lowered prices"""
     lowered_value: str
-    """The amount that they take from the listed value, in USD"""
+    """The amount by which they reduce the listed value, in USD"""
     listed_before: str | None
-    """The listed value without these moves, in USD; null before the first import"""
+    """The listed value without these price changes, in USD; null before the first import"""
     listed_now: str | None
     """The listed value, in USD; null before the first import"""
     listed_cards: int | None
     rules: list[RuleBrought]
-    """The moves by the rule that asked for them"""
+    """The price changes by rule"""
     largest: list[LargestOfSync]
-    """The moves that change the listed value most"""
+    """The price changes that change the listed value most"""
     in_review: int
-    """How many prices need review"""
+    """The number of prices that need review"""
     limited: int
-    """How many prices are limited by a daily cap"""
+    """The number of prices that a daily cap limits"""
     refused: list[RefusedPrice]
     """The prices that the marketplace refused"""
     captured: Captured
     """The gain of this month from prices that were raised before the sale"""
     orders: int
-    """The orders that came during the sync"""
+    """The number of new orders in the sync"""
     orders_value: str
-    """The amount that their buyers paid, in USD"""
+    """The total of these orders, in USD"""
     sold_out: int
-    """Cards that its inventory no longer had in stock"""
+    """The number of cards that are out of stock in the sync's inventory"""
 
 
 class SyncResultBody(msgspec.Struct):
     result: SyncResult | None
-    """The sync; null before the first"""
+    """The result; null before the first sync"""

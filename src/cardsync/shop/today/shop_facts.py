@@ -1,4 +1,4 @@
-"""The facts of a shop at a moment, and a condition that follows from them. Pure."""
+"""Defines the facts about a shop at one time, and the conditions that follow from facts. Pure."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ Kind = Literal[
 
 
 class Pending(NamedTuple):
-    """A count of things, with the time since when there are any, their worth, and the deadline to
-    act.
-    """
+    """A number of waiting things, the time since which they wait, their worth, and the deadline."""
 
     number: int
     since: datetime | None = None
@@ -66,7 +64,7 @@ class FailedTask(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """The open pull; `left` are the pull's orders that are still to be pulled and shipped."""
+    """The open pull. `left` are its orders that are neither pulled nor shipped yet."""
 
     id: int
     orders: int
@@ -83,19 +81,20 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts about a shop at a moment."""
+    """The facts about a shop at the time `now`."""
 
     now: datetime
     to_pull: Pending = NONE
     pull: Pull | None = None
-    # Pulled orders of ended pulls that are still to be shipped, and cards that were not found.
+    # `to_ship` are pulled orders of ended pulls that are not shipped yet; `missing` are cards that
+    # were not found in a pull.
     to_ship: Pending = NONE
     missing: Pending = NONE
     upload_in_review: Waiting | None = None
     run_in_review: Waiting | None = None
     held: Pending = NONE
-    # Prices that wait for the owner's approval, and suggested prices with the money that they may
-    # earn.
+    # `reviews` are prices that wait for the owner's approval; `recommended` are suggested prices,
+    # with the profit that they may bring.
     reviews: Pending = NONE
     recommended: Pending = NONE
     price_file: Pending | None = None
@@ -106,10 +105,10 @@ class Facts:
     rejected_listings: Pending = NONE
     unanswered_listings: Pending = NONE
     plans: Pending = NONE
-    # Offers that wait for the shop, and those whose days are almost over.
+    # `offers` are offers to customers that wait for the shop; `offers_expiring` end within a day.
     offers: Pending = NONE
     offers_expiring: Pending = NONE
-    # The waiting plan, if only one waits.
+    # The id of the waiting plan, if exactly one plan waits.
     plan_id: int | None = None
     broken_rules: tuple[str, ...] = ()
     idle_rules: tuple[str, ...] = ()
@@ -120,21 +119,23 @@ class Facts:
     past_due: bool = False
     no_consent: bool = False
     pauses: tuple[Kind, ...] = ()
-    # No upload and no agent has come yet.
+    # True if the shop has had no upload and no request of an agent yet.
     fresh: bool = False
-    # The time of the request and the time of the removal, if the account will be deleted.
+    # If the account will be deleted: the time of the request and the time of the removal.
     deletion: tuple[datetime, datetime] | None = None
-    # A sentence where the shop runs the installation and its backups are not as they should be.
+    # A sentence about a problem with the installation's backups, if an operator is a member of the
+    # shop.
     backup: str | None = None
-    # The old catalogs, where the shop decides about them.
+    # The catalogs with problems, such as old catalogs, if a member of the shop may decide about
+    # catalogs.
     catalogs: tuple[Trouble, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`title` names the waiting work and `detail` the reason; `label` and `path` are the next step.
-    Staff may not do the next step of an owner's condition. `variant` distinguishes conditions of
-    one kind that hold at the same time.
+    """A condition of a shop. `title` is the waiting work and `detail` the reason; `label` and
+    `path` are the button and the page of the next step. With `owner_only`, staff may not do the
+    next step. `variant` distinguishes conditions of the same kind.
     """
 
     kind: Kind

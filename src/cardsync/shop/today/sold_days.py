@@ -1,4 +1,4 @@
-"""Sums up how much was sold in the last days. Pure."""
+"""Sums up the sales of the last days. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cardsync.shop.today.schemas import (
     SoldDay,
 )
 
-# Days of sales in the chart.
+# The number of days in the chart of sales.
 DAYS: Final = 30
 
 
 class Sold(NamedTuple):
-    """The orders of a day, and their sum."""
+    """The number of orders of a day, and their sum."""
 
     day: date
     orders: int
@@ -28,8 +28,8 @@ class Sold(NamedTuple):
 
 
 def sum_sales(sold: Sequence[Sold], today: date) -> SalesBody:
-    """Sum up the days of both months; a day without an order after the first order counts zero
-    orders.
+    """Return the sums of this month and of the same days of the previous month, and the days of the
+    chart. From the first order on, the chart also has the days without an order.
     """
     before_from, before_to = rules.same_days_before(today)
     by_day = {one.day: one for one in sold}

@@ -1,6 +1,6 @@
 """Reads the result of a sync: the prices that it raised and lowered, by rule and by card; the
-prices that were not sent, and why; the gain from raised prices this month; and the orders of the
-sync.
+prices that were not sent, with the reasons; the gain of this month from raised prices; and the
+orders of the sync.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _CYCLE: Final = """
        AND (CAST(:cycle AS bigint) IS NULL OR c.id = :cycle)
      ORDER BY c.id DESC LIMIT 1
 """
-# An event without a known cycle, such as an event of a later task, belongs to the last cycle that
-# began.
+# The events of a sync. An event without a known sync, such as an event of a later task, belongs to
+# the sync that began last before it.
 EVENTS: Final = """
     SELECT e.outcome, e.row_count, e.moved, e.brought, e.rejected FROM repricing_event e
      WHERE e.seller_id = :seller
@@ -86,14 +86,15 @@ _LISTED: Final = """
         SELECT DISTINCT ON (product_line) cards, listed
           FROM listed_value WHERE seller_id = :seller ORDER BY product_line, day DESC) newest
 """
-# The copies that sold this month at a higher price than the one before their last raise.
+# The copies that were sold this month at a higher price than their last different price before the
+# sale.
 _CAPTURED: Final = queries_of(__package__)["captured"].format(sold=SOLD, day=DAY)
 
 
 async def sync_result(
     reading: Reading, caller: Caller, cycle_id: int | None, now: datetime
 ) -> SyncResult | None:
-    """Return the result of a sync, by default the last one; None before the first. Raises
+    """Return the result of a sync, by default of the last sync; None before the first sync. Raises
     OwnerRequired, NotFound.
     """
     caller.must_see_revenue()
@@ -141,8 +142,8 @@ async def sync_result(
 
 
 async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
-    """Return the last sync's result in short; None before the first sync, and for callers who may
-    not see revenue.
+    """Return a summary of the last sync's result; None before the first sync, and for callers who
+    may not see revenue.
     """
     if not caller.sees_revenue:
         return None
@@ -156,8 +157,8 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
 
 
 class PriceFile(NamedTuple):
-    """A price file that the sync app sent or failed to send: `worth` is its change of the listed
-    value, `refused` the number of its refused prices.
+    """A price file that the agent sent or failed to send. `worth` is its change of the listed
+    value, `refused` the number of refused prices.
     """
 
     sent_at: datetime
@@ -171,7 +172,7 @@ class PriceFile(NamedTuple):
 
 
 async def price_files(reading: Reading, caller: Caller, most: int) -> list[PriceFile]:
-    """Return the last price files, the newest first. Raises OwnerRequired."""
+    """Return the last `most` price files, newest first. Raises OwnerRequired."""
     caller.must_see_revenue()
     found = await reading.rows(_FILES, {"seller": caller.seller_id, "most": most})
     files = []
@@ -234,7 +235,9 @@ async def _largest(
 async def _refused(
     reading: Reading, caller: Caller, rejected: Sequence[JsonObject]
 ) -> list[RefusedPrice]:
-    """Return the refused prices by their reason; a new listing that was refused has no card."""
+    """Return the refused prices and new listings with the marketplace's reasons. A refused new
+    listing has no card.
+    """
     skus = [one["id"] for one in rejected if one.get("id") is not None]
     values = {"seller": caller.seller_id, "skus": skus}
     named = {row[0]: row[1:] for row in await reading.rows(_REFUSED, values)} if skus else {}

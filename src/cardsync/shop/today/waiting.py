@@ -1,7 +1,7 @@
-"""Counts the work that waits for the people of a shop, for the frame of every page.
+"""Counts the work that waits for the people of a shop, for the navigation on each page.
 
-One message reads all of it, and each process keeps the counts of a seller for a few seconds: a
-person who opens several pages quickly causes one read of the database.
+One statement reads all counts, and each process stores a seller's counts for a few seconds, so that
+opening several pages quickly reads the database only once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.sales.orders.returned_copies import NUMBERS
 from cardsync.shop.waiting.all_waiting import COUNTS, values_of
 
 KEPT_FOR: Final = timedelta(seconds=5)
-# The most sellers that a process remembers; beyond that number, it forgets all of them.
+# The maximum number of sellers whose counts a process stores. When it is reached, all are deleted.
 _SELLERS: Final = 5_000
 _COUNTS: Final = f"""
     SELECT (SELECT count(*) FROM orders WHERE orders.seller_id = :seller AND {PULLABLE}),
@@ -26,9 +26,9 @@ _COUNTS: Final = f"""
 
 
 class WaitingCounts(NamedTuple):
-    """Orders to pull, open pulls, refunded orders that are not back in stock, prices that need
-    review and suggested prices; uploads and plans, and pricing runs, that the owner must decide;
-    and when the agent called last.
+    """The numbers of orders to pull, open pulls, refunded orders that are not back in stock, prices
+    that need review, suggested prices, and uploads, plans and pricing runs that wait for the owner;
+    and the time of the agent's last request.
     """
 
     to_pull: int = 0
@@ -42,7 +42,7 @@ class WaitingCounts(NamedTuple):
 
 
 class KeptCounts:
-    """The counts of the sellers whose pages this process showed last."""
+    """The counts that this process stores, by seller."""
 
     def __init__(self, database: Database, seconds: float) -> None:
         self._database = database
@@ -60,15 +60,13 @@ class KeptCounts:
         return counts
 
     def last(self, seller_id: int) -> WaitingCounts:
-        """Return the counts of the seller's last page, without a read; zeros if the seller has
-        opened no page yet.
-        """
+        """Return the seller's stored counts, even if they are old; zeros if none are stored."""
         kept = self._kept.get(seller_id)
         return kept[1] if kept is not None else WaitingCounts()
 
     def forget(self, seller_id: int) -> None:
-        """Drop a seller's cached counts after a form has changed something, so that the next page
-        reads them again.
+        """Mark a seller's stored counts as old, for example after a form was sent, so that the next
+        page reads them again.
         """
         if seller_id in self._kept:
             self._kept[seller_id] = (datetime.min.replace(tzinfo=UTC), self._kept[seller_id][1])
@@ -77,7 +75,8 @@ class KeptCounts:
         async with self._database.readings.of(seller_id, self._seconds) as reading:
             to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": seller_id})
             values = {
-                # The code that shows the count of runs decides whether Review Mode hides it.
+                # `full` counts runs also in Review Mode; the page decides whether it shows the
+                # number.
                 **values_of(seller_id, now, full=True),
                 "to_ship_statuses": [status for (status,) in to_ship],
             }

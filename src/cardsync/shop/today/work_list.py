@@ -1,6 +1,4 @@
-"""Builds the whole answer of Today: the work list, the state of the sync, and the shop's
-figures.
-"""
+"""Builds the answer of Today: the work list, the state of the sync, and the shop's figures."""
 
 from __future__ import annotations
 
@@ -41,7 +39,8 @@ async def today_of(
     shop = await read_shop(session, caller, reading, agent, now, days)
     found = conditions(shop.facts, owner=caller.role == "owner")
     return TodayBody(
-        # The worth of waiting work is a part of the sold or listed value.
+        # The money of a condition is part of the sales or the listed value, so it is hidden from
+        # callers who may not see revenue.
         conditions=[
             struct_of(ConditionBody, one, money=usd(caller.revenue(one.money))) for one in found
         ],

@@ -1,6 +1,6 @@
 """Reads everything that waits for the owner's decision: uploads and pricing runs in review, plans,
-prices beyond the limits and suggestions. Each is read as a row of the same shape, whichever table
-stores it (ADR 0046).
+prices that need review, and suggestions. All are read as rows with the same columns, from several
+tables (ADR 0046).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = Literal["upload", "run", "plan", "price", "suggestion"]
 Answer = Literal["approve", "decline", "snooze"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 WHOLE_SHOP: Final[tuple[Kind, ...]] = ("upload", "run", "plan")
-"""These wait before single prices, and are not put off."""
+"""The kinds that concern the whole shop. They precede single prices, and can't be snoozed."""
 _NO_CARD: Final = """
     NULL::bigint AS card_id, NULL::bigint AS listed_as, NULL::numeric AS current_price,
     NULL::numeric AS proposed_price, 0::bigint AS worth
@@ -35,7 +35,8 @@ _UPLOADS: Final = f"""
       JOIN upload u ON u.seller_id = :seller AND u.id = s.review_upload_id
      WHERE s.seller_id = :seller AND u.state = 'awaiting_review'
 """
-# In Review Mode the owner approves the price file instead.
+# The newest pricing run if it is in review. In Review Mode (`:full` is false), runs do not wait,
+# because the owner approves the price file.
 _RUNS: Final = f"""
     SELECT 'run', r.id, r.finished_at, NULL, r.finished_at, (r.summary ->> 'cards')::integer,
            NULL::numeric, NULL, NULL::timestamptz, {_NO_CARD}
@@ -56,7 +57,7 @@ _PROPOSED: Final = """
       FROM proposal
      WHERE seller_id = :seller AND family = '{family}' AND state = 'pending' AND expires_at > :now
 """
-# A review's worth is a whole number of ten-thousandths, for raised and lowered prices alike.
+# Prices that need review. `worth` is in ten-thousandths.
 _REVIEWS: Final = _PROPOSED.format(
     family="review",
     what="'price', marketplace_id, revision, NULL, created_at, 1, worth / 10000.0",
@@ -71,7 +72,9 @@ _WAITS: Final = " UNION ALL ".join(_PARTS.values())
 
 
 def _of_each(what: str) -> str:
-    """Return the statement of each kind by itself, so that an index alone counts its rows."""
+    """Return a statement with `what` for each kind. The kinds are separate subqueries, so that
+    PostgreSQL can count each kind by an index.
+    """
     columns = "kind, id, moment, revision, since, cards, amount, risk, expires_at"
     return " UNION ALL ".join(
         f"SELECT '{kind}', {what.format(part=f'({part}) w ({columns})')}"
@@ -84,15 +87,15 @@ SUMS: Final = _of_each(
     """count(*), min(w.since), sum(w.amount), min(w.expires_at), min(w.id)
          FROM {part} HAVING count(*) > 0"""
 )
-"""How many of each kind wait, since when, for how much money and until when."""
-# Sort by reach: first decisions that stop the whole shop, then plans, then prices by their money.
+"""For each kind: the number of waiting decisions, the oldest time, the money, the first end, an id.
+"""
+# A page begins with decisions that stop the whole shop; plans and then prices by their money
+# follow.
 _PAGE: Final = queries_of(__package__)["page"].format(waits=_WAITS)
 
 
 class Waits(NamedTuple):
-    """A waiting decision, as the caller sees it: `revision` is the revision of its newest
-    content.
-    """
+    """A waiting decision. `revision` identifies its current content."""
 
     kind: Kind
     id: int
@@ -156,8 +159,8 @@ async def _read(
 async def page_of(
     session: AsyncSession, caller: Caller, kind: Kind | None, paging: Paging, now: datetime
 ) -> tuple[Numbered[Waits], dict[Kind, int]]:
-    """Return a page of waiting decisions, of all kinds or of one, and the number of each kind.
-    Raises OwnerRequired.
+    """Return a page of waiting decisions of one kind, or of all kinds if `kind` is None, and the
+    number of waiting decisions by kind. Raises OwnerRequired.
     """
     caller.must_be_owner()
     found = await session.execute(text(COUNTS), _values(caller, now))
@@ -170,7 +173,7 @@ async def page_of(
 async def one_of(
     session: AsyncSession, caller: Caller, kind: Kind, id: int, now: datetime
 ) -> Waits | None:
-    """Return the waiting decision if it still waits."""
+    """Return a waiting decision; None if it does not wait any more."""
     found = await _read(session, caller, (kind,), now, Paging(1, 1), id)
     return found[0] if found else None
 
@@ -178,7 +181,9 @@ async def one_of(
 async def whole_shop(
     session: AsyncSession, caller: Caller, most: int, now: datetime
 ) -> list[Waits]:
-    """Return the uploads, runs and plans that wait for the owner; none for staff."""
+    """Return up to `most` uploads, runs and plans that wait for the owner; none if the caller is
+    staff.
+    """
     if caller.role != "owner":
         return []
     return await _read(session, caller, WHOLE_SHOP, now, Paging(1, most))

@@ -1,8 +1,9 @@
-"""Approves, declines or snoozes a waiting decision, in the revision that the caller saw.
+"""Approves, declines or snoozes a waiting decision, if its revision is still the revision that the
+caller saw.
 
-The seller's state row is locked first, so of many callers at once exactly one decides, and the
-others get a conflict. The effect of a decision depends on its kind; the older routes of the kinds
-have the same effect.
+The seller's state row is locked first, so that only one of several concurrent callers decides; the
+others get a conflict. The effect depends on the kind of the decision, and is the same as of the
+kind's older routes.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ _KEPT: Final[Mapping[Kind, str]] = {
 
 
 class DecidedWaiting(NamedTuple):
-    """`run_id` is the pricing run of approved prices. A plan that drifted keeps waiting, and is
-    returned as `waits`.
+    """The result of a decision. `run_id` is the pricing run of approved prices. If the prices of a
+    plan have changed since it was made, the plan is not applied and waits again; then it is
+    `waits`.
     """
 
     answer: Answer
@@ -53,12 +55,13 @@ class DecidedWaiting(NamedTuple):
 async def decide(
     writer: Writer, named: object, id: int, seen: object, given: object
 ) -> DecidedWaiting:
-    """Give the answer to what waits, a thing of the named kind, at the revision that was seen.
-    Raises OwnerRequired, NotFound, RevisionConflict, InvalidPayload, and the errors of the kind: a
-    plan takes a member (SessionRequired), an upload no token (KeyRequired).
+    """Apply the answer `given` to the waiting decision `id` of the kind `named`, if its revision is
+    `seen`. Raises OwnerRequired, NotFound, RevisionConflict, InvalidPayload, and errors of the
+    kind: a plan needs a signed-in member (SessionRequired), and an upload does not accept a token
+    (KeyRequired).
     """
     session, caller, _, now, _ = writer
-    # Staff are refused first, so that no error describes the body to them.
+    # The role is checked before the body, so that staff get OwnerRequired also for an invalid body.
     caller.must_be_owner()
     kind: Kind = read(named, Kind, "kind")
     answer: Answer = read(given, Answer, "answer")
@@ -118,7 +121,8 @@ async def _suggestion(writer: Writer, one: Waits, answer: Answer) -> int | None:
         return None
     done = await suggestions.accept(writer, one.id, seen)
     if done is None or done.status == "preview_queued":
-        # Commit the new revision although the request is refused.
+        # The suggestion has a new revision now, which must be stored although the request is
+        # refused.
         await session.commit()
         raise MarketEvidenceChanged
     return done.run_id

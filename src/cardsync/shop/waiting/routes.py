@@ -1,4 +1,6 @@
-"""HTTP routes of all that waits for the owner: the list, and one decision for every kind."""
+"""HTTP routes of the decisions that wait for the owner: their list, and the answer to a
+decision.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,9 @@ async def read_waiting(
     page_number: PageNumber = None,
     page_size: PerPage = None,
 ) -> WaitingList:
-    """All that waits for the owner's word: uploads and pricing runs in review, plans, then prices
-    beyond the limits and suggestions, those first that move the most money. `kind` leaves those of
-    one kind.
+    """The decisions that wait for the owner: uploads and pricing runs in review, then plans, then
+    prices that need review and suggestions, the largest amounts first. With `kind`, only decisions
+    of that kind.
     """
     only: Kind | None = None if kind is None else read(kind, Kind, "kind")
     paging = read_paging(page_number, page_size, *OF_CARDS)
@@ -57,7 +59,9 @@ async def read_waiting(
 
 
 class WaitingDecision(msgspec.Struct, forbid_unknown_fields=True):
-    """`answer` is one of those that it takes; `revision` is that of the list."""
+    """A decision. `answer` is one of the item's `answers`, and `revision` is the item's
+    revision.
+    """
 
     answer: Annotated[Json, Like(Answer, needed=True)] = None
     revision: Annotated[Json, Like(str, needed=True)] = None
@@ -85,8 +89,9 @@ class WaitingDecision(msgspec.Struct, forbid_unknown_fields=True):
 async def decide_on_waiting(
     writer: Writer, kind: str, waiting_id: int, data: WaitingDecision
 ) -> DecidedItem:
-    """Approve, decline or snooze what waits, if it is as the caller saw it. Of callers at once one
-    decides; the others get 409. Plans take a member's click alone.
+    """Approve, decline or snooze a waiting decision, if it has not changed since the caller read
+    it. If several callers decide at the same time, one succeeds and the others get 409. Only a
+    signed-in member can decide on a plan.
     """
     done = await decide_waiting.decide(writer, kind, waiting_id, data.revision, data.answer)
     return decided_body(done, writer.settings.origin)

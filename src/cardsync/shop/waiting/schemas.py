@@ -1,4 +1,6 @@
-"""The JSON structs of what waits for the owner, and the functions that fill them. Pure."""
+"""The JSON structs of the decisions that wait for the owner, and the functions that fill them.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,32 +16,31 @@ from cardsync.shop.waiting.decide_waiting import DecidedWaiting
 
 
 class WaitingItem(msgspec.Struct):
-    """Something that waits. `cards` and `listed_value_change` are its effect, as far as they are
-    known; a decision names the `revision`.
+    """A waiting decision. `cards` and `listed_value_change` are its effect, as far as they are
+    known. The answer must send the `revision`.
     """
 
     kind: Kind
-    """The kind of thing that waits"""
+    """The kind of the decision"""
     id: int
-    """The number of the upload, the run, the plan or the suggestion; of a price, the card's
-    marketplace id"""
+    """The id of the upload, run, plan or suggestion; for a price, the card's marketplace id"""
     revision: str
-    """That of the newest content; opaque"""
+    """An opaque text that identifies the current content"""
     summary: str
     cards: int | None
     listed_value_change: str | None
-    """The change of the listed value, in USD; of a suggestion, the expected value"""
+    """The change of the listed value, in USD; for a suggestion, the expected gain"""
     risk: str | None
     created_at: datetime
     expires_at: datetime | None
     answers: list[Answer]
-    """The answers that it takes"""
+    """The possible answers"""
     confirm_url: str
     """The page on which a member decides"""
 
 
 class WaitingCounts(msgspec.Struct):
-    """How many of each kind wait."""
+    """The number of waiting decisions by kind."""
 
     upload: int
     run: int
@@ -58,8 +59,9 @@ class WaitingList(msgspec.Struct):
 
 
 class DecidedItem(msgspec.Struct):
-    """`run_id` is the pricing run of approved prices. What a plan builds on may have changed: then
-    it was not applied, and `waits` is what takes a new decision.
+    """The result of a decision. `run_id` is the pricing run of approved prices. If the prices of a
+    plan have changed since it was made, the plan was not applied, and `waits` is the plan with its
+    new revision.
     """
 
     answer: Answer
