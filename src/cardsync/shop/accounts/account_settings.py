@@ -79,7 +79,7 @@ async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> N
 
 
 def _plain(account: Account, names: Iterable[str]) -> JsonObject:
-    """The fields as JSON holds them."""
+    """Return the values of the fields in a form that JSON can store."""
     values = {name: getattr(account, name) for name in names}
     return {
         name: usd(value) if isinstance(value, Decimal) else value for name, value in values.items()

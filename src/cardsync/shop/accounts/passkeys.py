@@ -105,7 +105,7 @@ async def begin(
     place: Place,
     now: datetime,
 ) -> JsonObject:
-    """Return the options with which a browser makes a passkey."""
+    """Return the options with which the member's browser makes a passkey."""
     member = await session.scalar(
         select(Member).where(Member.seller_id == caller.seller_id, Member.id == caller.member_id)
     )

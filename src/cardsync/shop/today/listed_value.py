@@ -44,7 +44,9 @@ async def read_listed_value(
 
 
 def _by_day(since: date, rows: Iterable[TupleRow]) -> list[ListedDay]:
-    """`rows` come by day. Days before the earliest row are left out."""
+    """Return the sums of the days from `since` on that have a row. `rows` are ordered by day; rows
+    before `since` are used for lines without a later row.
+    """
     newest: dict[str, list[Any]] = {}
     days: dict[date, ListedDay] = {}
     for day, line, *figures in rows:

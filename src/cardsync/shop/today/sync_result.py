@@ -184,7 +184,9 @@ async def price_files(reading: Reading, caller: Caller, most: int) -> list[Price
 
 
 def moves_of(events: Sequence[TupleRow]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:
-    """Return the sums of each rule, then those of all: raised, their value, lowered, theirs."""
+    """Return the sums by rule, and the sums of all rules: the number of raised prices and their
+    value, the number of lowered prices and their value.
+    """
     rules = added(row for event in events for row in (event[3] or {}).get("rules", ()))
     raised, lowered = (sum(int(row[at]) for row in rules) for at in (1, 3))
     up, down = (sum((Decimal(row[at]) for row in rules), Decimal(0)) for at in (2, 4))
