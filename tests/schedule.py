@@ -73,12 +73,13 @@ def parts(count: int) -> list[Any]:
 SLICED = 4
 
 # Tests over half a second take turns: a seventh of them is of the day, the next one each day, and
-# the others are of the night. No turn leaves out what is in ALWAYS, nor, up to three seconds, the
+# the others are of the night. No turn leaves out what is in ALWAYS, nor, up to a second, the
 # tests of `long_tests.txt` that alone reach lines of `src`.
 DAYS = 7
 TURN_SECONDS = 0.5
-# A longer test takes turns although it alone finds something.
+# A longer test takes turns although it alone finds something: races and tenancy, other lines.
 LONGEST_DAILY_SECONDS = 3.0
+LONGEST_ALONE_SECONDS = 1.0
 # Sign-in, roles, tenancy and money; files of the field; one kill of each stream; the contract; what
 # the README says.
 ALWAYS = (
@@ -93,7 +94,8 @@ ALWAYS = (
     # Another eighth of the pages each day.
     "tests/system/test_pages_in_browser.py::test_every_page_and_refusal_can_be_read_and_fits",
 )
-
+# Upgrades and processes of the agent, in a folder of ALWAYS: they change seldom and take long.
+IN_TURNS = ("tests/contract/test_migrate.py", "tests/contract/test_agent_")
 
 # Two at once, and the data of others: lines that are reached do not show what these find.
 NAMED = re.compile(
@@ -109,10 +111,11 @@ ALONE = frozenset(test for test, _, *alone in _LINES if alone)
 def may_wait(test: str, daily: Container[str] = ()) -> bool:
     """Return whether a test takes so long that it may take turns with others."""
     seconds = LONG.get(test, 0)
-    if seconds > LONGEST_DAILY_SECONDS:
-        return not test.startswith(ALWAYS)
-    is_needed = test in daily or test.startswith(ALWAYS) or NAMED.search(test.rpartition("::")[2])
-    return seconds > TURN_SECONDS and not is_needed
+    if test.startswith(ALWAYS) and not test.startswith(IN_TURNS):
+        return False
+    if NAMED.search(test.rpartition("::")[2]):
+        return seconds > LONGEST_DAILY_SECONDS
+    return seconds > (LONGEST_ALONE_SECONDS if test in daily else TURN_SECONDS)
 
 
 def _turns() -> dict[str, int]:
