@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Seller
 from cardsync.platform.database.session import Database
 from cardsync.platform.errors import CommandError
 
+T = TypeVar("T")
 AT_ONCE: Final = 1_000
 
 
@@ -36,6 +37,30 @@ async def in_parts(
                 part = await some(session, seller_id)
             done += part
     return done
+
+
+async def expire(
+    database: Database,
+    table: type[T],
+    is_over: ColumnElement[bool],
+    end: Callable[[AsyncSession, T], None],
+) -> int:
+    """Call `end` for each row of the tenant table that is over; return the number of rows. A row
+    that another transaction locks, because someone decides it, is left to that transaction.
+    """
+    rows: Any = table
+
+    async def some(session: AsyncSession, seller_id: int) -> int:
+        over = (rows.seller_id == seller_id) & is_over
+        if not await session.scalar(select(exists().where(over))):
+            return 0
+        first = select(table).where(over).order_by(rows.id).limit(AT_ONCE)
+        locked = (await session.scalars(first.with_for_update(skip_locked=True))).all()
+        for row in locked:
+            end(session, row)
+        return len(locked)
+
+    return await in_parts(database, some)
 
 
 async def known_seller(session: AsyncSession, seller_id: int) -> Seller:

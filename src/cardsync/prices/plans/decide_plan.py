@@ -78,7 +78,7 @@ async def _waiting(session: AsyncSession, caller: Caller, plan_id: int, now: dat
         raise errors.SessionRequired
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    plan = await plan_of(session, caller.seller_id, plan_id)
+    plan = await plan_of(session, caller.seller_id, plan_id, lock=True)
     if plan.status in WAITING and plan.expires_at <= now:
         plan.status, plan.decided_at = "expired", plan.expires_at
         await session.flush()
@@ -86,9 +86,13 @@ async def _waiting(session: AsyncSession, caller: Caller, plan_id: int, now: dat
     return plan
 
 
-async def plan_of(session: AsyncSession, seller_id: int, plan_id: int) -> AgentPlan:
+async def plan_of(
+    session: AsyncSession, seller_id: int, plan_id: int, *, lock: bool = False
+) -> AgentPlan:
     """Return the plan with this id. Raise NotFound."""
     statement = select(AgentPlan).where(AgentPlan.seller_id == seller_id, AgentPlan.id == plan_id)
+    if lock:
+        statement = statement.with_for_update()
     plan = await session.scalar(statement.execution_options(populate_existing=True))
     if plan is None:
         raise errors.NotFound(f"there is no plan {plan_id}")
