@@ -1,8 +1,8 @@
 """Attempts a change of prices in a savepoint and measures its effect: the cards that it can affect
 are priced before and after it, and earlier moves without a member's click are added.
 
-The caller holds the seller's state row: rules, pins and prices do not change meanwhile. A separate
-process prices the cards of a large shop.
+The caller has locked the seller's state row: rules, pins and prices do not change meanwhile. A
+separate process prices the cards of a large shop.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ async def attempt(
     actions: Actions,
     reach: Reach | None,
 ) -> AsyncIterator[Attempt]:
-    """Let the block make the change in a savepoint. The savepoint is rolled back unless the block
-    calls `keep`. Raises the errors of the block.
+    """Run the block, which makes the change, in a savepoint. The savepoint is rolled back unless
+    the block calls `keep`. Raise the errors of the block.
     """
     savepoint = await session.begin_nested()
     try:
@@ -88,7 +88,7 @@ async def attempt(
 
 @dataclass
 class Attempt:
-    """A change that its block makes, with what was measured before it."""
+    """A change and the figures from before it; the block of `attempt` makes the change."""
 
     session: AsyncSession
     seller_id: int
@@ -96,7 +96,7 @@ class Attempt:
     actions: Actions
     shop: ShopValue
     loss_budget: int | None
-    # Moves that no rule prices.
+    # The moves of a rollback, a listing or a run, if the change is one.
     own: pl.DataFrame | None
     scales: _Scales | None
     past: pl.DataFrame
@@ -107,7 +107,7 @@ class Attempt:
         self.kept = True
 
     async def effect(self) -> Effect:
-        """Measure the change. Call this function once the block has made it."""
+        """Measure the change. Call this function after the block has made the change."""
         session, seller_id, live, now = self.session, self.seller_id, self.live, self.live.now
         await session.flush()
         moves = self.own
@@ -159,7 +159,7 @@ async def _before(
 async def count(
     session: AsyncSession, caller: Caller, effect: Effect, now: datetime, source: str = ""
 ) -> None:
-    """Count a kept change against the loss limits, as long as its source lasts (`loss/moves.py`).
+    """Count a kept change against the loss limits while its source is in effect (`loss/moves.py`).
     A member's change cancels earlier moves.
     """
     if effect.moved is None or caller.identity.own_script:

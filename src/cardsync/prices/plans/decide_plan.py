@@ -106,7 +106,9 @@ async def _apply(
     plan: AgentPlan,
     now: datetime,
 ) -> None:
-    """Apply the plan if nothing drifted. Otherwise store the drift, and the plan keeps waiting."""
+    """Apply the plan if nothing has drifted. Otherwise store the drift in the plan, which keeps
+    waiting.
+    """
     actions, basis = kept_actions(plan.actions), plan.basis
     was = msgspec.convert(plan.size, Size)
     try:

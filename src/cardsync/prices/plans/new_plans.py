@@ -204,7 +204,9 @@ def take_over(
     results: list[ChangeDone],
     cards: list[dict[str, object]],
 ) -> None:
-    """Store how a plan was judged. Ids of new objects would differ when the plan is applied."""
+    """Store the judgment in the plan, without the ids of new objects, which would differ when the
+    plan is applied.
+    """
     plan.risk, plan.basis, plan.cards = risk_of(size), basis, cards
     plan.size = msgspec.to_builtins(size)
     plan.results = _as_json(not_made(results))

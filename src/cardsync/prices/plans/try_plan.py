@@ -2,7 +2,7 @@
 before and after are compared. Unless the attempt is kept, only its effect, its basis and its
 results remain.
 
-The caller holds the seller's state row: rules, pins and prices do not change meanwhile.
+The caller has locked the seller's state row: rules, pins and prices do not change meanwhile.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ async def judged(
     now: datetime,
     settings: Settings,
 ) -> AsyncIterator[Judged]:
-    """Carry out the actions for the block, which keeps them or not. Raises the errors of the
-    operations, and OverlappingRuleTransitions.
+    """Carry out the actions in a savepoint and run the block, which decides whether they are kept.
+    Raises the errors of the operations, and OverlappingRuleTransitions.
     """
     seller_id = caller.seller_id
     account, live = await live_run(session, seller_id, now)

@@ -87,8 +87,8 @@ async def _by(writer: Writer, action: JsonMapping | Waiting, *, weighed: bool) -
 
 @dataclass
 class Write:
-    """A write whose block is running. The block sets the `source` of its moves (`loss/moves.py`),
-    until whose end they count, or None if it changed nothing.
+    """A write whose block is running. The block sets `source`: its moves count while this source is
+    in effect (`loss/moves.py`). None means that the block changed nothing.
     """
 
     source: str | None = ""
@@ -98,8 +98,8 @@ class Write:
 async def write(
     writer: Writer, action: JsonMapping | Waiting, *, weighed: bool = True
 ) -> AsyncIterator[Write]:
-    """Let the block write prices; `action` is the write as an action of a plan. A write that is not
-    `weighed` has no limits, but an owner may want to confirm it.
+    """Run the block, which writes prices; `action` is the write as an action of a plan. A write
+    that is not `weighed` has no limits, but an owner may want to confirm it.
 
     Raises NeedsReview (a plan was stored), ConfirmationNeeded, and the errors of the block.
     """
@@ -139,9 +139,9 @@ async def write(
 async def write_beside(
     writer: Writer, data: frozenset[Data], action: JsonMapping | Waiting
 ) -> AsyncIterator[None]:
-    """Let the block write other data than prices. If a rule uses the data and the caller is a key
-    or a token, the write is handled as a write of prices. Raises NeedsReview, and the errors of the
-    block.
+    """Run the block, which writes other data than prices. If a rule uses the data and the caller is
+    a key or a token, the write is handled as a write of prices. Raises NeedsReview, and the errors
+    of the block.
     """
     session, caller, _, now, _ = writer
     if caller.member_id is None:

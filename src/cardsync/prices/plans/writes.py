@@ -232,7 +232,7 @@ async def restock(
 
 
 def stock_offer(writer: Writer, offer_id: int) -> AbstractAsyncContextManager[None]:
-    """Let the block add an offer's cards to the stock, and so lots."""
+    """Run the block, which adds an offer's cards to the stock, and so adds lots."""
     return write_beside(writer, _COSTS, Waiting(offer_id, f"/buying/offers/{offer_id}"))
 
 

@@ -64,8 +64,8 @@ def undo_queried(
     asked_of: int | None = None,
     **declared: Any,
 ) -> UndoRows:
-    """Return the undo of rows that select cards by a query, which must be readable again;
-    `asked_of` is the seller whose cards the queries ask, if another.
+    """Return the undo of rows with queries, which must still be readable; `asked_of` is the seller
+    whose cards the queries select, if it is another seller.
     """
 
     async def read(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:

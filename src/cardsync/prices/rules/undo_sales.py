@@ -34,7 +34,9 @@ IMAGES: Final = RowImages(PricingSale, *(name for name in SALE_COLUMNS if name !
 
 
 def undo_of(sale_id: int, was: Image | None, became: Image | None) -> JsonObject:
-    """Return the values with which a change is undone; None is a missing sale. Pure."""
+    """Return the values with which a change is undone; None means that the sale does not exist.
+    Pure.
+    """
     return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
 
 
