@@ -136,12 +136,3 @@ class Acceptance(Generation):
 
     def is_right(self, taken: dict[str, Any]) -> None:
         assert taken == {"changes": ["14.0000"]}
-
-
-class Decision(Acceptance):
-    """The same by the one route of all that waits."""
-
-    def accept(self) -> httpx.Response:
-        with self.seller.http() as http:
-            body = {"answer": "approve", "revision": self.one["revision"]}
-            return http.post(f"/api/waiting/suggestion/{self.one['id']}", json=body)

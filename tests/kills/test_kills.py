@@ -1,8 +1,8 @@
 """kill -9 in the middle of every stream of work: nothing is lost, nothing is done twice, and it ends
 as if nothing had happened.
 
-`make test` kills each stream once, at its most dangerous moment; `make nightly` at every moment
-that can be held, and at random ones.
+`make test` kills each stream once, at its most dangerous moment, and one kind of waiting decision;
+`make nightly` at every moment that can be held, and at random ones.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import time
 
 import pytest
 from tests.kills.brought_files import Collection
+from tests.kills.decisions import DECISIONS
 from tests.kills.imports import Cancel, Import
 from tests.kills.offers_in_stock import IntoStock
 from tests.kills.order_uploads import OrderUploads
 from tests.kills.pulls import Pulls
-from tests.kills.recommendations import Acceptance, Decision, Generation
+from tests.kills.recommendations import Acceptance, Generation
 from tests.kills.removals import Removal
 from tests.kills.reprices import Reprice
 from tests.kills.rollbacks import MoveBack, Preparation
@@ -36,11 +37,13 @@ STREAMS: tuple[type[Work], ...] = (
     Generation,
     SalesSums,
     Acceptance,
-    Decision,
     IntoStock,
     Pulls,
     Removal,
+    *DECISIONS,
 )
+# Of the waiting decisions each day kills another kind.
+BY_DAY = {*STREAMS} - {*DECISIONS} | {DECISIONS[schedule.DAY % len(DECISIONS)]}
 
 
 def named(stream: type[Work]) -> str:
@@ -64,7 +67,7 @@ def _undisturbed_by_day(room: Room, request: pytest.FixtureRequest) -> None:
             stream,
             moment,
             id=f"{named(stream)}, {moment}",
-            marks=[pytest.mark.night] if place else [],
+            marks=[] if stream in BY_DAY and not place else [pytest.mark.night],
         )
         for stream in STREAMS
         for place, moment in enumerate(stream.moments)
