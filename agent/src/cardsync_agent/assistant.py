@@ -43,7 +43,7 @@ class Proxy:
         self._http = httpx.Client(base_url=server, headers=headers, timeout=TIMEOUT)
 
     def run(self, lines: Iterable[str]) -> None:
-        """Pass on every line, and return when the last one is answered."""
+        """Pass on every line, and return when the last line is answered."""
         with self._http, ThreadPoolExecutor(AT_ONCE) as threads:
             for line in lines:
                 if not line.strip():

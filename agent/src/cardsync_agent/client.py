@@ -310,7 +310,7 @@ class Client:
 
     def accept_raw(self, content: bytes, sync_cycle_id: str, exported_at: str) -> int:
         headers = {
-            # Plain bytes under application/gzip would be invalid_gzip.
+            # The server would refuse plain bytes with the type application/gzip as invalid_gzip.
             "Content-Type": "application/gzip"
             if content[:2] == b"\x1f\x8b"
             else "application/octet-stream",
@@ -373,7 +373,7 @@ class Client:
         self._json("PATCH", f"tasks/{task_id}", json=outcome)
 
     def heal(self, lost: Lost, screenshot: bytes | None = None) -> Repair | Gone:
-        """Request a selector in place of one that no longer finds its element."""
+        """Request a new selector for a selector that no longer finds its element."""
         picture = (
             {} if screenshot is None else {"screenshot": base64.b64encode(screenshot).decode()}
         )

@@ -58,8 +58,8 @@ class Lines(list[str]):
 
 def lines_of(content: bytes, is_header: IsHeader | None = None) -> Lines:
     """Return physical lines of gzip or plain bytes. `is_header` finds the header of a file that a
-    person may have saved again; without it, the file has the marketplace's own format. Raises
-    Damaged.
+    person may have saved again; without `is_header`, the file has the marketplace's own format.
+    Raises Damaged.
     """
     try:
         plain, encoding = table_text.lines_of(inflated(content))

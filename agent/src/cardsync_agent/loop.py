@@ -282,7 +282,7 @@ class Agent:
         return heartbeat
 
     def _turn_of_person(self) -> PersonsTurn | UnsetType | None:
-        """Return the person's turn; only an agent that drives a browser reports one."""
+        """Return the person's turn; only an agent that drives a browser reports a turn."""
         if not self._market.publishes:
             return UNSET
         rest = self._watch.rest()
@@ -332,7 +332,7 @@ class Agent:
         return self._work_off(cycle, resumed=False)
 
     def _work_off_tasks(self, heartbeat: Heartbeat) -> str | None:
-        """Claim and process waiting tasks, a few per round; return `failed` if one failed."""
+        """Claim and process waiting tasks, a few per round; return `failed` if a task failed."""
         ended = set[str]()
         if heartbeat.has_pending_tasks:
             for _ in range(MOST_TASKS):

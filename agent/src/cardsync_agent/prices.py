@@ -79,7 +79,8 @@ def _fetch_prices(job: Job) -> bytes | None:
     cycle.export_kind = kind
     asked_for = cycle.export_kind in ASKED_FOR and not job.review
     if asked_for and "import_prices" not in cycle.planned:
-        # A sync in read_only plans no import, but the server serves this file only once.
+        # A sync in the read_only mode has no step import_prices, so the step is added: the server
+        # serves this file only once.
         place = cycle.planned.index("download_price_updates") + 1
         cycle.planned.insert(place, "import_prices")
     cycle.export_sha256, cycle.export_number = sha256, updates.number

@@ -1,8 +1,8 @@
 """Parses sales summaries into monthly sales reports, and chooses the months that the server lacks.
 Pure.
 
-No public sample of such a file exists: its columns are named like the upload's fields, and each row
-is one month.
+No public sample of the marketplace's file exists. This module expects columns with the names of the
+upload's fields, and a row for each month.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class NothingThere(StepSkipped):
 
 
 class CycleOver(StepFailed):
-    """The cycle ends here; even steps that do not depend on this one are not done."""
+    """The cycle ends here; even steps that do not depend on this step are not done."""
 
 
 class Cancelled(CycleOver):

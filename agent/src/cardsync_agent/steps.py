@@ -1,9 +1,9 @@
 """Turns the server's decision into the steps of a cycle, and has the table of the steps that this
 agent can do.
 
-A step is a function of a Job: it returns when done, raises StepSkipped or StepFailed, or lets
-Refused and OSError through as its failure. Every step may run again from its beginning after a kill
--9. When a step fails, only the steps that need it are skipped.
+A step is a function of a Job. It returns when it is done, or raises StepSkipped, or StepFailed;
+Refused and OSError also count as its failure. Every step may run again from its beginning after a
+kill -9. When a step fails, only the steps that need it are skipped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ STEPS_OF_KIND = {
 
 
 def needed_by(name: str) -> set[str]:
-    """Return the steps without whose success this step has nothing to do."""
+    """Return the steps that must succeed before this step has something to do."""
     found = set()
     while (step := STEPS.get(name)) and step.needs:
         found.add(name := step.needs)

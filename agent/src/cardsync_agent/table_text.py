@@ -293,7 +293,7 @@ def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Tabl
 
 
 def without_headers(rows: Iterable[Row], header: list[str]) -> Iterator[Row]:
-    """Remove repeated headers, which a file has if a person joined several files."""
+    """Remove repeated headers: a person may have joined several files."""
     for row in rows:
         begins = bool(row.cells) and plain_cell(row.cells[0]) == header[0]
         if not (begins and list(map(plain_cell, row.cells)) == header):

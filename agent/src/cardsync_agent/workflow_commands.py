@@ -151,7 +151,9 @@ def _record(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _before(home: Path, arguments: argparse.Namespace, say: Reporter, file: Path) -> Pack | None:
-    """Return the pack to add to: the named file, or the one in use."""
+    """Return the pack to which the recording is added: the pack in the named file, or the pack in
+    use.
+    """
     if arguments.pack:
         return _read(file) if file.exists() else None
     folder = PackFolder(home, pinned_keys([]), say)

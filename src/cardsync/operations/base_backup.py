@@ -72,8 +72,8 @@ def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
 
 
 def _base_of_next(found: list[Backup]) -> Backup | None:
-    """Return the backup on which the next one builds: the newest base backup, or None if its chain
-    begins with a complete one that is a week old. `found` must be newest first.
+    """Return the backup on which the next backup builds: the newest base backup, or None if its
+    chain begins with a complete backup that is a week old. `found` must be newest first.
     """
     newest = next((one for one in found if one.manifest.kind == BASE), None)
     if newest is None:

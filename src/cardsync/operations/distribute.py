@@ -20,7 +20,7 @@ from cardsync.platform.errors import CommandError
 
 Connection = psycopg.Connection
 Say = Callable[[str], None]
-# All tenant tables are distributed like this one.
+# All tenant tables are distributed like this table.
 _FIRST: Final = "account"
 # A transaction that uses one node also writes this table of the coordinator. Citus manages the
 # table, so that its rows are committed together with the node's, in two phases.
@@ -69,8 +69,8 @@ class Step(NamedTuple):
 
 
 def distribute(url: str, places: Places, shards: int, say: Say, *, dry_run: bool) -> list[Step]:
-    """Spread the database, and return the steps that were done, or with `dry_run` would be. `url`
-    signs in as a superuser. Raises CommandError.
+    """Spread the database, and return the steps that were done; with `dry_run`, only return the
+    steps to do. `url` signs in as a superuser. Raises CommandError.
     """
     check(url)
     with connect(url, role=None, autocommit=True) as connection:
@@ -233,5 +233,6 @@ def _column(connection: Connection, statement: str, values: Any = None) -> list[
     return [row[0] for row in connection.execute(statement, values)]
 
 
-# The copies on the nodes lose the grants of their sequences, so the grants follow the tables.
+# The tables on the nodes lose the grants of their sequences, so `_grants` runs after all functions
+# that copy tables.
 _PHASES: Final = (_settings, _functions, _references, _tenants, _managed, _grants, _emptied)

@@ -97,7 +97,8 @@ async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) ->
     rows, and sellers that fail, are tried again in the next hour.
     """
     sellers = await all_sellers(work.database)
-    # In random order, so that each seller gets a turn even if one has more than an hour's rows.
+    # The sellers are in random order, so that each seller gets a turn even if a seller has more
+    # than an hour's rows.
     random.shuffle(sellers)
     ends = clock.monotonic() + SECONDS
     moved = 0
@@ -241,7 +242,7 @@ async def _drop_one(work: Work, seller_id: int, before: datetime) -> bool:
         file = await session.scalar(too_old)
         if file is None:
             return False
-        # The row is deleted last: if this process is killed, the next one tries again.
+        # The row is deleted last: if this process is killed, another process tries again.
         await work.store.delete(file.storage_key)
         await session.delete(file)
     return True
@@ -257,8 +258,8 @@ async def sweep_strays(work: Work) -> int:
     swept = 0
     for seller_id, keys in of_sellers.items():
         async with work.database.tenant(seller_id) as session:
-            # A seller being imported has files before rows; the files of an erased seller are
-            # removed elsewhere.
+            # During an import, files are written before their rows. The files of an erased seller
+            # are deleted by the erasure.
             if await session.get(Account, seller_id) is None:
                 continue
             own = select(OldRows.storage_key).where(OldRows.seller_id == seller_id)

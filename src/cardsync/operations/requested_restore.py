@@ -1,6 +1,6 @@
-"""Records the restore that a person requests on the set-up page. `cardsync serve` performs it,
-since only `serve` can stop the processes that use the database; a file in DATA_DIR records the
-progress.
+"""Records the restore that a person requests on the set-up page. `cardsync serve` performs the
+restore, because only `serve` can stop the processes that use the database; a file in DATA_DIR
+records the progress.
 """
 
 from __future__ import annotations

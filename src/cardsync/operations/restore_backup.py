@@ -1,4 +1,4 @@
-"""Restores a backup into a fresh database beside the one in use, checks it, and then switches.
+"""Restores a backup into a fresh database beside the database in use, checks it, and then switches.
 
 Until the switch, which is one transaction, the old database does not change; afterwards it is kept
 under another name. The next restore drops the remains of a killed restore.

@@ -26,7 +26,7 @@ LEAVE_SECONDS = 25.0
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Start the work on entry; on leaving, cancel it and wait for it."""
+    """Start the work on entry; on leaving, cancel the work and wait for its end."""
     task = asyncio.create_task(work)
     try:
         yield task

@@ -183,7 +183,7 @@ def sentence(error: str, shape: object, at: str = "", given: object = None) -> s
     place = _joined(at, path)
     reason = _reason(why, kind)
     if reason == why and any(isinstance(one, inspect.StructType) for one in _members(kind)):
-        # A struct that validates itself names its own field.
+        # A struct that validates itself names the field in its own message.
         return _joined(place, f".{why}")
     return f"{place or 'body'}: {reason}"
 

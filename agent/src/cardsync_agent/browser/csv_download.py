@@ -81,7 +81,7 @@ class CsvDownload:
             self._session.send("Browser.setDownloadBehavior", {"behavior": "default"})
             self._session.detach()
         except Error:
-            pass  # the browser is closed, and its settings with it
+            pass  # the browser is closed, so its settings are gone
         discard_parts(self._folder)
 
     def has_begun(self) -> bool:

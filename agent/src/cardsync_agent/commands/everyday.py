@@ -35,7 +35,7 @@ def known_of(shop: Shop) -> Known:
 
 
 def _unfinished(home: Path) -> str | None:
-    """Read the journal without opening it: it belongs to the running agent."""
+    """Read the journal without its lock, which the running agent has."""
     try:
         cycle: Any = json.loads((home / "state.json").read_bytes()).get("cycle")
         if not cycle:

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _run_settings(arguments: argparse.Namespace, say: Reporter, stop: Stop) -> int:
-    """Run one shop here; run several as children of this process."""
+    """Run one shop in this process; run several shops in child processes."""
     settings = settings_of_options(arguments)
     if arguments.key or arguments.key_file:
         raise UsageProblem("--key and --key-file belong to --server: a settings file names its own")

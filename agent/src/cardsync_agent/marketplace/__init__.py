@@ -59,8 +59,8 @@ class Marketplace(Protocol):
 
     @property
     def publishes(self) -> bool:
-        """Whether `import_prices` ends with the prices at the marketplace, so that the agent
-        reports them; otherwise a person imports the file and reports it.
+        """Whether the marketplace has the prices after `import_prices`. Then the agent reports
+        them; otherwise a person imports the file and reports it.
         """
 
     def use_repairs(self, repairs: Repairs) -> None:

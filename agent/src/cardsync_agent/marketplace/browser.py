@@ -50,7 +50,7 @@ class BrowserMarketplace:
         return self._workflows.turn()
 
     def begin_cycle(self) -> None:
-        """Fetch a newer pack, if the server has one; earlier exports count as stale."""
+        """Fetch a newer pack, if the server has a newer pack; earlier exports count as stale."""
         self._export.forget()
         self._workflows.begin_cycle()
         site = self._workflows.site

@@ -244,7 +244,7 @@ class BrowserImport:
                 # The next file begins with a canary again.
                 self._journal.note_tried(None)
                 begun.stopped = _difference(wrong, missing)
-                for one in sent:  # none of it is reported as published
+                for one in sent:  # nothing of the file is reported as published
                     one.state = "unread"
                 self._journal.save(begun)
                 raise StepFailed(begun.stopped)

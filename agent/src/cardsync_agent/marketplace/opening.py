@@ -24,8 +24,8 @@ class Look:
 
 @dataclass(frozen=True)
 class Opening:
-    """The arguments with which an adapter is opened. `keys` are pinned, for workflow packs as for
-    releases.
+    """The arguments with which an adapter is opened. `keys` are the pinned keys that verify
+    workflow packs.
     """
 
     shop: Shop

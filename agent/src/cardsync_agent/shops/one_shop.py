@@ -92,7 +92,9 @@ def _say_started(shop: Shop, store: Store, say: Reporter) -> None:
 
 
 def open_store(shop: Shop, say: Reporter) -> Store:
-    """Open the folder that the agent and the seller share, and the agent's memory of it."""
+    """Open the folder that the agent and the seller share, and the agent's journal of the
+    folder.
+    """
     try:
         for name in ("inbox", "exports"):
             (shop.folder / name).mkdir(exist_ok=True)

@@ -42,8 +42,8 @@ _LOOK = r"""
 @dataclass(frozen=True)
 class Seen:
     """The properties of an element. `leads_to` is the target of its link or form, empty without
-    one. `frame` means that it is or contains an embedded page, `beside` that its form has a filled
-    password field.
+    one. `frame` means that the element is or contains an embedded page, `beside` that its form has
+    a filled password field.
     """
 
     tag: str

@@ -69,8 +69,8 @@ def recorded_pack(home: Path, marketplace: str) -> Path:
 
 
 def packs_of_program() -> Path:
-    """Return the folder of the packs that are shipped with the program, or the one in
-    PACKS_VARIABLE.
+    """Return the folder in PACKS_VARIABLE, or else the folder of the packs that are shipped with
+    the program.
     """
     if given := os.environ.get(PACKS_VARIABLE):
         return Path(given)
@@ -254,7 +254,8 @@ class PackFolder:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as trouble:
-            # Without this file an older pack could be used, so the person decides.
+            # Without this file an older pack could be used, so no pack is used until the person
+            # decides.
             why = f"{trouble}; delete it if you have changed nothing there"
             raise NoPack(_CANNOT_READ.format(file=file, why=why)) from None
 

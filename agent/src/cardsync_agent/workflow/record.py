@@ -97,7 +97,7 @@ QUESTION = (
     "keep it? [y]es, [n]o, yes and it [c]hanges something, yes and [e]nd, [ce] it changes something"
     " and ends: "
 )
-# The answer for an option that is chosen each time.
+# The person's answer that the option is to be chosen anew each time.
 _FIXED = "fixed"
 _HOW = (
     "click through the workflow once; each step is confirmed here. With Alt, click a number that"
@@ -274,8 +274,8 @@ class Recorder:
         return answer == "e"
 
     def _click(self, page: Page, handle: ElementHandle) -> list[str] | None:
-        """Do the click that was stopped; return the columns of the file that it downloaded,
-        if any.
+        """Do the click that was stopped; return the columns of the downloaded file, or None if the
+        click downloaded no file.
         """
         page.evaluate(_LET_THROUGH, True)
         with (

@@ -68,7 +68,9 @@ def added(
 
 
 def carried(newer: pack.Pack, recorded: pack.Pack) -> list[str]:
-    """Return the recorded workflows that a newer pack lacks, or that must be recorded for it."""
+    """Return the recorded workflows that a newer pack lacks, or for which a newer pack needs a
+    recording.
+    """
     return [
         name
         for name in recorded.workflows

@@ -112,8 +112,8 @@ async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> i
 
 
 async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str | None:
-    """Return `pushing` while an agent has claimed a price push, `push_queued` while one waits, else
-    None.
+    """Return `pushing` while an agent has claimed a price push, `push_queued` while a price push
+    waits, else None.
     """
     claimed = await session.scalar(
         text("""

@@ -24,18 +24,19 @@ Kind = Literal[
     "refresh_account",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
-# The kinds that write prices to the marketplace: the sync phases push_queued and pushing.
+# The kinds that write prices to the marketplace. Their tasks cause the sync phases push_queued and
+# pushing.
 PUSHES = ("apply_price_updates", "apply_rollback")
 # While a rollback waits, its file is served instead of the files of these tasks.
 BEHIND_A_ROLLBACK = ("apply_price_updates", "quick_add_listing")
-# An unpaid account gets no listings; they wait until it is paid.
+# Listings of an unpaid account wait until the account is paid.
 FOR_PAID_ACCOUNTS = ("quick_add_listing",)
 
 NEW_STOCK, REQUESTED, RETRY, ROUTINE = range(4)
 _PRIORITY = {"quick_add_listing": NEW_STOCK, "apply_rollback": REQUESTED}
 
 ATTEMPTS = 5
-# This kind is also the name of a step.
+# The kind that is also the name of a step.
 ALSO_A_STEP = "refresh_account"
 
 

@@ -40,8 +40,8 @@ LISTINGS_REST = timedelta(minutes=30)
 # A listings task is due when an open rollback ends. Price pushes also wait for the rollback, but
 # their due time ignores it: they may be cancelled earlier.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
-# Store when the earliest task that the agent can do is due: a pending task at its creation, a
-# claimed one when its claim expires.
+# Store when the earliest task that the agent can do is due: a pending task is due at its creation,
+# a claimed task when its claim expires.
 _NOTE_DUE = f"""
     UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
       FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[]))
@@ -210,8 +210,8 @@ _LISTED = """
 
 async def offer_listings_again(session: AsyncSession, seller_id: int, now: datetime) -> None:
     """Replace a listings task that used up its attempts: if published quick adds are not listed yet
-    and no other listings task is open, add one that is due after `LISTINGS_REST`. The caller has
-    locked the state row.
+    and no other listings task is open, add a listings task that is due after `LISTINGS_REST`. The
+    caller has locked the state row.
     """
     values = {
         "seller": seller_id,

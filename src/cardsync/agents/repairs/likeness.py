@@ -92,7 +92,8 @@ _NAVIGATES, _OTHER_ROLE = 0.85, 0.93
 _ABOVE = 0.6
 # The likeness of the only element with the lost element's target, or with its standard use.
 _SAME_ADDRESS, _SAME_USE = 0.85, 0.8
-# The likeness of the page's only input for a file or a password, if the lost element was one.
+# The likeness of the page's only input for a file or a password, if the lost element was such an
+# input.
 _RARE_ALONE = 0.8
 # The weight of a file format in an element's text if no evidence names a format.
 _NEXT_TO_NOTHING = 0.05

@@ -58,7 +58,7 @@ async def request_heal(
     settings: Settings,
     data: HealRequest,
 ) -> CachedRepair | ProposedRepair | NoRepair:
-    """Request a selector in place of one that no longer finds its element.
+    """Request a new selector for a selector that no longer finds its element.
 
     The snippet is only parsed and compared, never run.
     """

@@ -1,7 +1,7 @@
 """Parses a snippet of a page into its elements in document order. Pure.
 
-The markup is parsed as browsers do it, and nothing in it runs. The markup may be broken, hostile or
-deep: no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
+The markup is parsed as browsers parse it, and nothing in the markup runs. The markup may be broken,
+hostile or deep: no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Element:
     parent: int
     nth: int
     hidden: bool
-    # The nearest enclosing element that can be pressed, filled or chosen from; -1 without one.
+    # The index of the nearest enclosing element that can be pressed, filled or chosen from; -1 if
+    # there is none.
     within: int
     # The element's texts and children in order; a child is its index in the list.
     inside: list[str | int] = field(default_factory=list)

@@ -72,7 +72,8 @@ async def held_to_read(
     seconds: float,
 ) -> AsyncIterator[None]:
     """Take the lease, so that no other worker changes prices during one read. If a worker has the
-    lease, or a dead worker did not release it, read without it: the reader's snapshot must suffice.
+    lease, or a dead worker did not release it, the block runs without the lease, and the reader's
+    snapshot must suffice.
     """
     async with database.tenant(seller_id) as session:
         is_free = (await locked(session, seller_id)).lease_token is None

@@ -1,8 +1,8 @@
 """Changes a seller's row of `sync_state`: requests, the lock, the lease. Each function is one step
 of the protocol.
 
-Sessions are in the seller's scope. Callers pass the time. The row is changed under its row lock or
-by one statement.
+Every session that a function takes is in the seller's scope. Callers pass the time. The row is
+changed under its row lock or by one statement.
 """
 
 from __future__ import annotations

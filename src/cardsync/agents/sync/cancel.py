@@ -186,7 +186,7 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
 
 
 async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Cancel the run for which the lease was taken: the oldest running one without an upload."""
+    """Cancel the run for which the lease was taken: the oldest running run without an upload."""
     run_id = await session.scalar(
         text("""
             UPDATE price_run

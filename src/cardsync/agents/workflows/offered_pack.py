@@ -1,4 +1,4 @@
-"""Returns the pack that an agent is offered: the newest one that is not withdrawn."""
+"""Returns the pack that an agent is offered: the newest pack that is not withdrawn."""
 
 from __future__ import annotations
 

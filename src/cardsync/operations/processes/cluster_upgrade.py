@@ -138,7 +138,7 @@ def _upgraded(
     for name in ("postgresql.conf", "postgresql.auto.conf", "pg_hba.conf"):
         with suppress(FileNotFoundError):
             text = (home / CLUSTER / name).read_bytes()
-            # Written in place, so that owner and mode stay.
+            # The file is written in place, so that it keeps its owner and mode.
             (work / CLUSTER / name).write_bytes(text)
     for words, more in (("checking that it can be done", ["--check"]), ("copying the data", [])):
         say(f"Upgrading the database: {words} …")

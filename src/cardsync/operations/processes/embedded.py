@@ -76,7 +76,7 @@ class EmbeddedServer:
 
 @contextmanager
 def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedServer]:
-    """Run the server of `data_dir` while the block lasts. Entered again (also inside itself), it
+    """Run the server of `data_dir` while the block lasts. A second block, also inside the first,
     restarts a server that has crashed.
     """
     data_dir = data_dir.expanduser().resolve()

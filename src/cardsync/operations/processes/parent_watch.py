@@ -1,4 +1,4 @@
-"""Ends each process together with the process that started it, even if that is killed.
+"""Ends each process together with its parent, even if the parent is killed.
 
 Each process puts its ID into its children's environment: the supervisor, and the web process whose
 workers serve.

@@ -92,7 +92,8 @@ def web_app() -> object:
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
-    # No other process would end this one after its parent was killed.
+    # If the parent is killed, this process must end by itself, because no other process would end
+    # it.
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     gc.disable()
     app = create_app(settings)

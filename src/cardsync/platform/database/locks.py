@@ -44,7 +44,7 @@ class Lock(StrEnum):
     LEFT_OBJECTS = "left objects"
     # The triggers of `orders` take this lock.
     ORDER_TALLY = "order tally"
-    # One per seller and stream, named like the stream:
+    # There is one such lock per seller and stream, with the stream's name:
     STOCK = "stock"
     LOTS = "lots"
     SALES_SUMS = "sales_sums"

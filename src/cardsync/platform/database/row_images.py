@@ -82,7 +82,7 @@ class RowImages:
         was: Images,
         now: datetime,
     ) -> ChangedRow | None:
-        """Restore the rows, or return the first that was changed again."""
+        """Restore the rows, or return the first row that was changed again."""
         names = self.columns or tuple(next(filter(None, became.values())))
         compared = self.compared if self.columns else names
         statement = _statement(self.table, self.keys, compared, names, self._anew)

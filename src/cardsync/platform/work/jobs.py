@@ -90,8 +90,9 @@ SENDING = "sending"
 
 
 def nudging(task: AnyTask, seller_id: int) -> dict[str, Any]:
-    """Return the options that defer a task for a seller: at most one job of it waits. In the queue
-    SENDING at most one job per seller runs, so that a seller takes no slots from other sellers.
+    """Return the options that defer a task for a seller: at most one job of the task waits. In the
+    queue SENDING at most one job per seller runs, so that a seller takes no slots from other
+    sellers.
     """
     turn = f"{task.name}:{seller_id}"
     return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}

@@ -5,8 +5,8 @@ A turn finds the oldest piece, takes its hold against other workers, counts the 
 leaves the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an
 event or the mark of a kept figure. A `Stream` defines how each of its pieces is found, held, worked
 and ended. `platform/work/setbacks.py` decides how long a piece rests after a failure. The lease is
-not imported, because its package is above this one: a stream that needs the lease passes it as its
-`Holding` (`agents/seller_state/lease.py`).
+not imported, because its package is above this package: a stream that needs the lease passes it as
+its `Holding` (`agents/seller_state/lease.py`).
 
 - The worker is killed: the piece stays open, and its start is counted. Another worker begins the
   piece again once the hold is free: a lease expires, a row lock ends.

@@ -137,7 +137,8 @@ def kind_of(error: BaseException) -> Kind:
 def _of_database(error: psycopg.Error) -> Kind:
     state = error.sqlstate
     if state is None:
-        # A lost connection, or one that could not be opened, has no SQLSTATE.
+        # The error of a lost connection, or of a connection that could not be opened, has no
+        # SQLSTATE.
         lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return Kind.AWAY if lost else Kind.OWN
     if state == _NO_ROOM_STATE:
