@@ -23,8 +23,8 @@ Part = Annotated[str, msgspec.Meta(max_length=300)]
 _Cards = Annotated[list[JsonObject], msgspec.Meta(min_length=1)]
 # The minimum length of the words that the index of names is searched for.
 _LONG_WORD = 4
-# A name with a number after it, as in "Snivy - 001/086". The number is the reference's number if
-# the reference has no other.
+# A name with a number after it, as in "Snivy - 001/086". The number counts if the field `number` of
+# the reference is empty.
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )

@@ -37,7 +37,7 @@ class BuylistSettings(msgspec.Struct):
 
 
 class PublicBuylist(Base):
-    """The settings of a shop's public buylist (tenant). A shop without a row has none."""
+    """The settings of a shop's public buylist (tenant). Without a row, the buylist is closed."""
 
     __tablename__ = "public_buylist"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -35,9 +35,7 @@ _ROW_CHARACTERS: Final = 500
 
 
 class RejectedRow(msgspec.Struct):
-    """A row that can't be read as a card. `column` is the file's name of the unreadable column; it
-    is empty if the whole row is unreadable.
-    """
+    """A row that can't be read as a card. `column` is empty if the whole row is unreadable."""
 
     line: int
     column: str
@@ -75,8 +73,7 @@ SCHEMA: Final[FrameSchema] = {
     "cardtrader_id": pl.Int64,
     "mtgjson_id": pl.String,
 }
-# Further columns: the line, whether and why the row waits or is left out, and the row's text if the
-# row is unreadable.
+# Further columns: the line, whether and why a row waits or is left out, an unreadable row's text.
 KEPT: Final[FrameSchema] = {
     "line": pl.Int64,
     "left_out": pl.Boolean,
@@ -153,9 +150,7 @@ def _text(cell: str) -> str:
 
 
 def _id(cell: str) -> int | None:
-    """Return an ID that helps to find a card, or None if the cell is unreadable: then other columns
-    identify the card.
-    """
+    """Return a card's ID, or None for an unreadable cell: other columns identify the card then."""
     try:
         number = typed_whole(cell)
     except ValueError:
@@ -176,7 +171,7 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 class _Problems(NamedTuple):
-    """The problems of rows, by the row's index: its first unknown word, and why it is not a
+    """The problems of rows by index: the first unknown word, and the reason why a row is no
     card.
     """
 
@@ -187,9 +182,7 @@ class _Problems(NamedTuple):
 def read_rows(
     rows: Sequence[Row], found: Recognized, header: Sequence[str], decimal: str = "."
 ) -> ReadRows:
-    """Parse the rows of a file with recognized columns. `decimal` is the file's decimal
-    separator.
-    """
+    """Parse the rows of a file. `decimal` is the file's decimal separator."""
     app = BY_KEY.get(found.key)
     rows = _apart(rows, found.columns)
     problems = _Problems({}, {at: ("", row.fault) for at, row in enumerate(rows) if row.fault})
@@ -219,9 +212,8 @@ def read_rows(
 
 
 def _apart(rows: Sequence[Row], columns: Mapped) -> Sequence[Row]:
-    """Split rows with several conditions or languages in one cell, such as "1xGood,2xPlayed", into
-    one row for each. A row is not split if the copies in the cell do not add up to the row's
-    copies.
+    """Split a row with several conditions or languages in one cell ("1xGood,2xPlayed") into one row
+    for each, unless the copies in the cell do not add up to the row's copies.
     """
     counts = [at for field in ("copies", "foil_copies") for at in columns.get(field, ())]
     several = [columns[field][-1] for field in ("condition", "language") if field in columns]
@@ -296,9 +288,7 @@ def _labels(said: Condition | str) -> Condition:
 
 
 def _written(table: Sequence[Sequence[str]], places: Sequence[int]) -> list[str]:
-    """Return the cells of a field. If several columns have the field, each row's first cell that is
-    not empty is used.
-    """
+    """Return the cells of a field. Of several columns, a row's first non-empty cell is used."""
     found = [cells[places[-1]] for cells in table]
     for at in reversed(places[:-1]):
         found = [
@@ -316,9 +306,8 @@ def _counted(
     decimal: str,
     alone: bool,
 ) -> list[int]:
-    """Return the copies of each row. An unreadable number counts as one copy until a member
-    corrects it. A blank cell means no copies; it is unreadable if `alone`, that is, if no other
-    column has copies.
+    """Return the copies of each row. An unreadable number counts as 1 until a member corrects it. A
+    blank cell means 0 copies, but is unreadable if `alone` (no other column has copies).
     """
     counts = [0] * len(table)
     for place in places:
@@ -400,9 +389,7 @@ def _said(row: Row) -> str:
 
 
 def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
-    """Add the columns that the file lacks, and correct the values that depend on several
-    columns.
-    """
+    """Add the columns that the file lacks, and correct values that depend on several columns."""
     counted_apart = "foil_copies" in frame.columns
     absent = _ABSENT | {"finish": _own_finishes(app, "").get("", "")}
     frame = frame.with_columns(
@@ -411,8 +398,7 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
         if field not in frame.columns
     ).with_columns(pl.col(pl.String).fill_null(""))
     if counted_apart:
-        # If the file counts foils in a column of their own, the copies in the other column are not
-        # foils.
+        # If foils have a column of their own, the copies in the other column are not foils.
         frame = frame.with_columns(pl.col("finish").replace("", "Normal"))
     plain = pl.col("finish").is_in(("", "Normal", NOT_FOIL))
     by_label = plain & (pl.col("of_finish") != "")

@@ -144,7 +144,7 @@ _ALL_GRADES: Final = (
 class BuyRule:
     """A buy rule: the cards that a shop buys, and the prices that it pays for them.
 
-    The first of `bands` begins at 0, and each of the others above the band before it. A condition
+    The first of `bands` begins at 0, and each further band above the previous band. A condition
     that is missing in `conditions` is not bought. Cards with a selling price below `bulk_below` are
     bulk; if it is None, no card is bulk. `most_copies` limits the copies in stock, on order and in
     the offer together.

@@ -233,8 +233,8 @@ def _kind(tree: Tree | None) -> Kind:
 
 
 def written(text: str, known: Mapping[Span, str]) -> str:
-    """Return the search with these parts replaced. If two parts overlap, only the longer part is
-    replaced.
+    """Return the search with the parts in `known` replaced by their texts. If two parts overlap,
+    only the longer part is replaced.
     """
     kept: list[Span] = []
     for span in sorted(known, key=lambda span: span.start - span.end):
