@@ -22,17 +22,17 @@ LINE = """
             api="Added to each price, in USD",
         ),
     ] = None
-    # A guard prices no card"""
+    guard: Annotated["""
 
 
 def declare() -> None:
     """Import the module of rules as if its source had the line."""
     spec = importlib.util.find_spec(RULES)
     source = spec.loader.get_source(RULES)
-    assert source.count("\n    # A guard prices no card") == 1
+    assert source.count("\n    guard: Annotated[") == 1
     module = importlib.util.module_from_spec(spec)
     sys.modules[RULES] = module
-    exec(source.replace("\n    # A guard prices no card", LINE), vars(module))
+    exec(source.replace("\n    guard: Annotated[", LINE), vars(module))
     sys.modules["cardsync.prices.engine"].rules = module
 
 

@@ -269,6 +269,7 @@ class SettingsOfAccount:
         Field(
             0,
             STORE_NAME_CHARACTERS,
+            body=str,
             section="shop",
             label="Store name",
             hint="Your store name on TCGplayer.",

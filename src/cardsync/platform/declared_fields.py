@@ -24,8 +24,8 @@ from cardsync.platform.clock import read_moment, rfc3339
 from cardsync.platform.described import WORDS_OF_FIELDS, Dollars, Like
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import dollars, from_units, read_amount, to_units
-from cardsync.platform.read_json import ReadBy, given_fields
-from cardsync.platform.value_types import Json, JsonMapping, JsonObject
+from cardsync.platform.read_json import ReadBy, given_fields, read_by
+from cardsync.platform.value_types import Annotation, Json, JsonMapping, JsonObject
 
 VALUE: Final = "…"
 
@@ -45,6 +45,23 @@ def _time(value: object) -> datetime:
 Money = ReadBy[int, _money, Like(Dollars)]
 Time = ReadBy[datetime, _time, Like(datetime)]
 Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": "a whole number"})]
+
+
+@cache
+def trimmed(least: int, most: int) -> Annotation:
+    """Return the type of a text in a body that has so many characters once it is trimmed."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError("must be a text")
+        kept = value.strip()
+        if not least <= len(kept) <= most:
+            span = f"{least} to {most}" if least else f"at most {most}"
+            raise ValueError(f"must have {span} characters")
+        return kept
+
+    bounds = msgspec.Meta(min_length=least or None, max_length=most)
+    return read_by(str, read, Like(Annotated[str, bounds]))
 
 
 @dataclass(frozen=True)
@@ -160,7 +177,8 @@ def _refused(each: Declared, value: Json) -> str:
         names = get_args(kind)
         return "" if all(one in names for one in values) else f"must be one of {', '.join(names)}"
     least, most = each.field.least, each.field.most
-    if least is None or (value >= least and (most is None or value <= most)):
+    # The body refuses a text that is too short or too long: a thing that is not saved has no name.
+    if least is None or kind is str or (value >= least and (most is None or value <= most)):
         return ""
     if most is None:
         return "must not be negative"
@@ -177,14 +195,16 @@ def _amount(units: int) -> str:
 _THINGS: Final[dict[type, type]] = {}
 
 
-def body_struct(name: str, thing: type, *without: str) -> object:
+def body_struct(name: str, thing: type, *without: str, **config: bool) -> Annotation:
     """Return the struct of a request body that changes the thing; every field is optional."""
-    return changed_struct(name, [one for one in declared(thing) if one.name not in without])
+    of = [one for one in declared(thing) if one.name not in without]
+    return changed_struct(name, of, **config)
 
 
-def changed_struct(name: str, of: Sequence[Declared]) -> object:
+def changed_struct(name: str, of: Sequence[Declared], **config: bool) -> Annotation:
     """Return the struct of a request body that changes these fields; every one is optional."""
-    return _struct(name, of, [(each.name, _body(each) | UnsetType, UNSET) for each in of])
+    shapes = [(each.name, _body(each) | UnsetType, UNSET) for each in of]
+    return _struct(name, of, shapes, **config)
 
 
 @cache
@@ -236,6 +256,8 @@ def _body_type(kind: Any, own: Field) -> Json:
     if get_origin(kind) is tuple and is_part(get_args(kind)[0]):
         inner: Any = _body_part(own.parts[0], get_args(kind)[0])
         return list[inner]
+    if kind is str and own.most is not None:
+        return trimmed(own.least or 0, own.most)
     if kind is int and own.takes:
         return Annotated[int, msgspec.Meta(ge=own.least, le=own.most)]
     return {int: Whole, datetime: Time, Decimal: str | int | float}.get(kind, kind)

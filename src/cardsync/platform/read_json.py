@@ -22,7 +22,8 @@ from cardsync.platform.money import read_amount
 from cardsync.platform.value_types import Annotation, Json, JsonObject
 
 __all__ = [
-    "DECODERS", "Amount", "Id", "ReadBy", "given_fields", "like_of", "not_json", "read", "sentence",
+    "DECODERS", "Amount", "Id", "ReadBy", "given_fields", "like_of", "not_json", "read", "read_by",
+    "sentence",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -67,6 +68,12 @@ class _Reading(type):
         return isinstance(value, cls.gives)
 
 
+def read_by(gives: Annotation, reads: Callable[[Json], object], like: Like) -> Annotation:
+    """Return the type `ReadBy[gives, reads, like]`."""
+    read = {"gives": gives, "read": staticmethod(reads), "like": like}
+    return _Reading(reads.__name__, (), read)
+
+
 if TYPE_CHECKING:
     from typing import Annotated as ReadBy
 else:
@@ -79,9 +86,7 @@ else:
         """
 
         def __class_getitem__(cls, item: tuple[object, Callable[[object], object], Like]) -> object:
-            gives, reads, like = item
-            read = {"gives": gives, "read": staticmethod(reads), "like": like}
-            return _Reading(reads.__name__, (), read)
+            return read_by(*item)
 
 
 def like_of(kind: object) -> Like | None:

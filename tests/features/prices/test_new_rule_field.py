@@ -33,7 +33,6 @@ DOORS = (
 # A promotion has that field, too; the page says where the other is edited.
 ACTS = {
     "dashboard/templates/pricing_rule.html": {"market_gate"},
-    "prices/inputs/rule_json.py": {"floor_cost_bp"},
     "prices/plans/asked_data.py": {"floor_cost_bp"},
     "prices/rules/schemas.py": {"floor_cost_bp"},
 }

@@ -10,14 +10,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal, get_args
 
-import msgspec
-
 from cardsync.platform.declared_fields import Field, Whole
-from cardsync.platform.described import Like
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.platform.money import MAX_UNITS
-from cardsync.platform.read_json import Id, ReadBy
-from cardsync.prices.engine.rules import DAYS_MAX, WHOLE_BP, InvalidRule, RuleState
+from cardsync.platform.read_json import Id
+from cardsync.prices.engine.rules import (
+    DAYS_MAX,
+    NAME,
+    PRIORITY,
+    QUERY,
+    WHOLE_BP,
+    InvalidRule,
+    RuleState,
+)
 
 Base = Literal["target", "market", "low"]
 Grade = Literal["NM", "LP", "MP", "HP", "DMG"]
@@ -30,15 +35,6 @@ COPIES_MAX: Final = 1_000_000
 STEPS_MAX: Final = 50
 _AMOUNT: Final = Field(money=True)
 _STEPS: Final = Field(parts=("StepFields", "StepShown"))
-
-
-def _short(value: object) -> str:
-    if not isinstance(value, str) or len(value) > 100:
-        raise ValueError("must be a text of at most 100 characters")
-    return value.strip()
-
-
-Short = ReadBy[str, _short, Like(Annotated[str, msgspec.Meta(max_length=100)])]
 
 
 def _need(holds: bool, name: str, message: str) -> None:
@@ -85,8 +81,8 @@ class BulkPrice:
 
     cash: Annotated[int, _AMOUNT]
     credit: Annotated[int, _AMOUNT]
-    rarity: Annotated[str, Field(body=Short, api="The code of the rarity; empty: any")] = ""
-    game: Annotated[str, Field(body=Short, api="The product line; empty: any")] = ""
+    rarity: Annotated[str, Field(0, 100, api="The code of the rarity; empty: any")] = ""
+    game: Annotated[str, Field(0, 100, api="The product line; empty: any")] = ""
 
     def __post_init__(self) -> None:
         _need_amount(self.cash, "bulk.cash")
@@ -111,7 +107,7 @@ class ListStep:
 
     list_id: Annotated[int, Field(body=Id)]
     change_bp: int
-    name: Annotated[str, Field(body=Short)] = ""
+    name: Annotated[str, Field(0, 100)] = ""
 
     def __post_init__(self) -> None:
         _need_between(self.change_bp, -WHOLE_BP, WHOLE_BP, "lists.change_bp")
@@ -151,11 +147,11 @@ class BuyRule:
     """
 
     id: int
-    name: str
-    priority: int
+    name: Annotated[str, NAME]
+    priority: Annotated[int, PRIORITY]
     enabled: bool = True
     state: Annotated[RuleState, Field(api="draft or published")] = "draft"
-    query: str = ""
+    query: Annotated[str, QUERY] = ""
     base: Base = "market"
     bands: Annotated[tuple[Band, ...], Field(parts=("BandFields", "BandShown"))] = (
         Band(0, 5_000, 6_000),

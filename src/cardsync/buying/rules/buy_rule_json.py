@@ -11,14 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.platform import declared_fields, errors
 from cardsync.platform.read_json import read
 from cardsync.prices.engine.rules import InvalidRule
-from cardsync.prices.inputs.rule_json import IN_COLUMNS, Name, Priority, Query
+from cardsync.prices.inputs.rule_json import IN_COLUMNS
 
 # A body may have these fields, because a caller may send back a rule that the API returned. They
 # are ignored.
@@ -26,17 +25,13 @@ _ANSWERED: Final = frozenset({"id", "preset", "created_at", "updated_at", "warni
 
 
 if TYPE_CHECKING:
-    _Changed: TypeAlias = msgspec.Struct
+    BuyRuleFields: TypeAlias = msgspec.Struct
     _Shown: TypeAlias = msgspec.Struct
 else:
-    _Changed = declared_fields.body_struct("_Changed", BuyRule, "id", "broken")
+    BuyRuleFields = declared_fields.body_struct(
+        "BuyRuleFields", BuyRule, "id", "broken", forbid_unknown_fields=True
+    )
     _Shown = declared_fields.answer_struct("_Shown", BuyRule, "broken")
-
-
-class BuyRuleFields(_Changed, forbid_unknown_fields=True):
-    name: Name | UnsetType = UNSET
-    priority: Priority | UnsetType = UNSET
-    query: Query | UnsetType = UNSET
 
 
 def read_buy_rule(body: Mapping[str, object], base: BuyRule) -> BuyRule:

@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 import polars as pl
-from msgspec import UNSET, UnsetType
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -27,15 +26,14 @@ from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
 from cardsync.platform import errors, limits
-from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars
-from cardsync.platform.read_json import ReadBy, given_fields, read
+from cardsync.platform.read_json import given_fields, read
 from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
-from cardsync.prices.inputs.rule_json import Name, Query
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.prices.rule_tests.expectations import read_expectation
+from cardsync.prices.rule_tests.rule_tests import test_fields
 
 FIRST: Final = 5
 # The largest number of cards that a test checks, in the order of their IDs.
@@ -104,10 +102,7 @@ def _expectation(value: object) -> str:
     return found.text
 
 
-class BuyRuleTestFields(msgspec.Struct, forbid_unknown_fields=True):
-    name: Name | UnsetType = UNSET
-    search: Query | UnsetType = UNSET
-    expectation: ReadBy[str, _expectation, Like(str)] | UnsetType = UNSET
+BuyRuleTestFields: Final = test_fields("BuyRuleTestFields", _expectation)
 
 
 async def _tests_of(session: AsyncSession, seller_id: int) -> list[BuyRuleTest]:

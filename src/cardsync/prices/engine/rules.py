@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, Literal, get_args
 
+import msgspec
+
 from cardsync.platform.declared_fields import Field, declared, refusal
-from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.platform.limits import (
+    DEFAULT_PRIORITY,
+    RULE_NAME_CHARACTERS,
+    SALE_CUT_MOST_BP,
+    SEARCH_CHARACTERS,
+)
 from cardsync.platform.money import MAX_UNITS, UNITS_PER_CENT
+from cardsync.prices.limits import RULE_PRIORITY
 from cardsync.sales.lots.fee_schedule import WHOLE_BP as WHOLE_BP
 from cardsync.sales.lots.fee_schedule import FeeLevel as FeeLevel
 
@@ -37,6 +45,9 @@ CAP_STEP_MAX: Final = 1_000_000
 # A hold-out is at most 20% of a rule's cards: keeping old prices on more cards would cost more than
 # the comparison is worth.
 HOLDOUT_MAX: Final = 2_000
+NAME: Final = Field(1, RULE_NAME_CHARACTERS)
+PRIORITY: Final = Field(body=Annotated[int, msgspec.Meta(ge=1, le=RULE_PRIORITY)])
+QUERY: Final = Field(0, SEARCH_CHARACTERS)
 
 
 class InvalidRule(ValueError):
@@ -144,11 +155,11 @@ class Rule:
     """
 
     id: int
-    name: str
-    priority: int
+    name: Annotated[str, NAME]
+    priority: Annotated[int, PRIORITY]
     enabled: bool = True
     state: Annotated[RuleState, Field(api="draft or published")] = "draft"
-    query: str = ""
+    query: Annotated[str, QUERY] = ""
     price_source: Annotated[PriceSource, Field(label="Price from", guard=False)] = "market"
     fallback_sources: Annotated[tuple[PriceSource, ...], Field(guard=False)] = ("market",)
     adjust_bp: Annotated[
@@ -330,17 +341,24 @@ class Sale:
     """A promotion: it reduces the rules' prices from `starts_at` until `ends_at`."""
 
     id: int
-    name: str
-    priority: int
-    adjust_bp: Annotated[int, Field(-WHOLE_BP, 0)]
+    name: Annotated[str, NAME]
+    priority: Annotated[int, PRIORITY]
+    adjust_bp: Annotated[
+        int, Field(-WHOLE_BP, 0, body=Annotated[int, msgspec.Meta(ge=-SALE_CUT_MOST_BP, le=0)])
+    ]
     starts_at: datetime
     ends_at: datetime
-    query: str = ""
+    query: Annotated[str, QUERY] = ""
     floor: Annotated[int | None, Field(0, MAX_UNITS, money=True)] = None
     enabled: bool = True
-    # The sale reduces no price below the card's cost plus this many basis points, if the cost is
-    # known.
-    floor_cost_bp: Annotated[int | None, Field(-WHOLE_BP, ADJUST_BP_MAX)] = None
+    floor_cost_bp: Annotated[
+        int | None,
+        Field(
+            -WHOLE_BP,
+            ADJUST_BP_MAX,
+            api="No price below the cost plus this many basis points, if the cost is known",
+        ),
+    ] = None
     # If true, the sale lowers no price whose rule has `never_lower`.
     keep_never_lower: bool = False
     # True if the saved query can no longer be parsed. Such a sale selects no card, so that cards

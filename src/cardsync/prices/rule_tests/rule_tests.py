@@ -5,13 +5,11 @@ Each write locks the seller's state row, as for rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-import msgspec
-from msgspec import UNSET, UnsetType
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -25,12 +23,13 @@ from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.declared_fields import Declared, Field, changed_struct
 from cardsync.platform.described import Like
-from cardsync.platform.read_json import ReadBy, given_fields, read
+from cardsync.platform.read_json import given_fields, read, read_by
 from cardsync.platform.settings import Settings
-from cardsync.platform.value_types import JsonMapping, JsonObject
+from cardsync.platform.value_types import Annotation, JsonMapping, JsonObject
+from cardsync.prices.engine.rules import NAME, QUERY
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs.rule_json import Name, Query
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.models import RuleTest
@@ -57,13 +56,15 @@ def _expectation(value: object) -> str:
     return read_expectation(value).text
 
 
-Expected = ReadBy[str, _expectation, Like(str)]
+def test_fields(struct: str, expectation: Callable[[object], str]) -> Annotation:
+    """Return the struct of a body that changes a rule test."""
+    expected = read_by(str, expectation, Like(str))
+    own = {"name": NAME, "search": QUERY, "expectation": Field(body=expected)}
+    fields = [Declared(name, str, False, None, field) for name, field in own.items()]
+    return changed_struct(struct, fields, forbid_unknown_fields=True)
 
 
-class RuleTestFields(msgspec.Struct, forbid_unknown_fields=True):
-    name: Name | UnsetType = UNSET
-    search: Query | UnsetType = UNSET
-    expectation: Expected | UnsetType = UNSET
+RuleTestFields: Final = test_fields("RuleTestFields", _expectation)
 
 
 async def tests_of(session: AsyncSession, seller_id: int) -> list[RuleTest]:
