@@ -6,39 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal
 
 import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.platform.read_json import given_fields
+from cardsync.platform.read_json import read
 from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.sales.lots import write_lots
 from cardsync.sales.lots.add_lots import NewLot
-from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
+from cardsync.sales.lots.hand_lot import LotByHand, LotCorrection, changed_fields, hand_lots
 from cardsync.sales.lots.lot_csv import read_lots
 from cardsync.sales.lots.models import Lot
 
 Action = JsonObject
 
 
-class _Given(msgspec.Struct):
-    marketplace_id: int
-    quantity: int
-    cost: Decimal | None
-    bought_on: date | None
-
-
-class _Changes(msgspec.Struct, omit_defaults=True):
-    quantity: int | msgspec.UnsetType = msgspec.UNSET
-    cost: Decimal | msgspec.UnsetType | None = msgspec.UNSET
-    bought_on: date | msgspec.UnsetType = msgspec.UNSET
-
-
 def add(lots: Sequence[NewLot]) -> Action:
-    given = [_Given(lot.marketplace_id, lot.quantity, lot.cost, lot.bought_on) for lot in lots]
+    given = [LotByHand(lot.marketplace_id, lot.quantity, lot.cost, lot.bought_on) for lot in lots]
     return {"type": "lots", "op": "add", "lots": msgspec.to_builtins(given)}
 
 
@@ -77,8 +63,7 @@ async def carry_out(
     """
     match body["op"]:
         case "add":
-            given = msgspec.convert(body["lots"], list[_Given])
-            lots = hand_lots(caller, [msgspec.structs.astuple(lot) for lot in given], now)
+            lots = hand_lots(caller, read(body["lots"], list[LotByHand]), now)
             made = await write_lots.add_by_hand(session, caller, lots, now)
             return None, f"{len(made)} lots added."
         case "add_file":
@@ -87,8 +72,7 @@ async def carry_out(
             count, _ = await write_lots.add_by_file(session, caller, file, rows, now)
             return None, f"{count} lots added from a file."
         case "correct":
-            changes = given_fields(msgspec.convert(body["set"], _Changes))
-            fields = changed_fields(caller, changes, now)
+            fields = changed_fields(caller, read(body["set"], LotCorrection), now)
             await write_lots.correct(session, caller, body["id"], fields, now)
             return body["id"], f"Lot {body['id']} corrected."
     await write_lots.remove(session, caller, body["id"], now)

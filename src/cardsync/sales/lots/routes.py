@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 from litestar import Response, Router, delete, get, patch, post
 from litestar.params import QueryParameter
-from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_TOKEN, BY_ANY
@@ -16,14 +15,13 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.read_json import Amount, given_fields
 from cardsync.platform.value_types import HandlerOptions
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.limits import LOTS_AT_ONCE
 from cardsync.sales.lots import fee_audit, profit, read_lots
-from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
+from cardsync.sales.lots.hand_lot import LotByHand, LotCorrection, changed_fields, hand_lots
 from cardsync.sales.lots.lot_csv import read_lots as read_file
 from cardsync.sales.lots.payment_csv import read_payments
 from cardsync.sales.lots.schemas import (
@@ -56,8 +54,6 @@ from cardsync.web.request import (
 
 # Tokens may only read lots, because the cost of cards sets price floors.
 BY_TOKENS_TOO: HandlerOptions = {"opt": BY_ANY, "security": [A_TOKEN]}
-Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
-Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 First = Annotated[
     date | None,
     QueryParameter(name="from", description="The first day; by default thirty days are read"),
@@ -65,27 +61,8 @@ First = Annotated[
 Last = Annotated[date | None, QueryParameter(name="to", description="The last day, included")]
 
 
-class LotByHand(msgspec.Struct):
-    """`cost` is per copy, rounded to cents; null or absent is unknown. `bought_on` is today by
-    default.
-    """
-
-    marketplace_id: Id
-    quantity: Copies
-    cost: Amount | None = None
-    bought_on: date | None = None
-
-
 class LotsByHand(msgspec.Struct):
     lots: Annotated[list[LotByHand], msgspec.Meta(min_length=1, max_length=LOTS_AT_ONCE)]
-
-
-class LotCorrection(msgspec.Struct):
-    """Absent fields are unchanged; a cost of null is unknown."""
-
-    quantity: Copies | UnsetType = UNSET
-    cost: Amount | UnsetType | None = UNSET
-    bought_on: date | UnsetType = UNSET
 
 
 class TextOfFile(msgspec.Struct):
@@ -122,8 +99,8 @@ async def download_lots(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
 )
 async def add_lots(writer: Writer, data: LotsByHand) -> LotsAdded:
     """Add lots, all or none."""
-    given = [(one.marketplace_id, one.quantity, one.cost, one.bought_on) for one in data.lots]
-    return LotsAdded(await writes.add_lots(writer, hand_lots(writer.caller, given, writer.now)))
+    lots = hand_lots(writer.caller, data.lots, writer.now)
+    return LotsAdded(await writes.add_lots(writer, lots))
 
 
 @post(
@@ -152,7 +129,7 @@ async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBo
     """Correct a lot. If its quantity or day changes, the card's sold copies are assigned to lots
     again.
     """
-    changes = changed_fields(writer.caller, given_fields(data), writer.now)
+    changes = changed_fields(writer.caller, data, writer.now)
     return struct_of(LotBody, await writes.correct_lot(writer, lot_id, changes))
 
 

@@ -32,10 +32,7 @@ from cardsync.sales.lots.stale_cards import lots_come, mark_cards
 
 KIND: Final = "lots.changed"
 FILE: Final = "lots.file"
-_IMAGES: Final = RowImages(
-    Lot, "marketplace_id", "quantity", "cost", "bought_on", "source", "source_id", "rule_id",
-    unseen=("remaining",),
-)  # fmt: skip
+_IMAGES: Final = RowImages(Lot, *NewLot._fields, unseen=("remaining",))
 
 _USED_BY: Final = """
     FROM lot l JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = l.id

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.read_json import given_fields
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import WEBHOOK_KINDS
 from cardsync.shop.notices import choices, webhooks
@@ -120,16 +121,8 @@ async def change_webhook(
 ) -> WebhookBody:
     """Change a webhook's address or kinds, or switch it on or off."""
     now = clock.now()
-    row = await webhooks.change(
-        session,
-        caller,
-        settings,
-        webhook_id,
-        now,
-        url=None if data.url is UNSET else data.url,
-        kinds=None if data.kinds is UNSET else data.kinds,
-        on=None if data.on is UNSET else data.on,
-    )
+    given = given_fields(data)
+    row = await webhooks.change(session, caller, settings, webhook_id, now, **given)
     return webhook_body(row, now)
 
 

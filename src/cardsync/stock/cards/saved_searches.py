@@ -6,7 +6,6 @@ their number stays within the limit, and their positions have no gaps.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -23,10 +22,10 @@ from cardsync.platform.database.row_images import RowImages
 from cardsync.stock.cards.models import SavedSearch
 from cardsync.stock.cards.names_in_search import known_names, with_names
 from cardsync.stock.errors import SavedSearchLimitReached
-from cardsync.stock.limits import LIST_NAME_CHARACTERS, SAVED_SEARCHES
+from cardsync.stock.limits import SAVED_SEARCHES
 from cardsync.stock.search.compile import compile_query
 from cardsync.stock.search.fields import QueryError
-from cardsync.stock.search.known_names import name_key, seen_name
+from cardsync.stock.search.known_names import given_name, name_key
 from cardsync.stock.search.parser import parse
 
 MADE: Final = "search.saved"
@@ -50,7 +49,7 @@ async def save_search(
     """Save a search at the last position. Raises InvalidName, InvalidQuery, NameTaken,
     SavedSearchLimitReached.
     """
-    kept, asked = _readable_name(name), await _readable_query(session, caller, query)
+    kept, asked = given_name(name, "a saved search"), await _readable_query(session, caller, query)
     await locked(session, Lock.SHOP, caller.seller_id)
     known = await saved_searches(session, caller)
     _need_free(kept, known)
@@ -82,7 +81,7 @@ async def change_search(
     InvalidName, InvalidQuery, InvalidPayload, NameTaken.
     """
     place = _place(given["position"]) if "position" in given else None
-    kept = _readable_name(given["name"]) if "name" in given else None
+    kept = given_name(given["name"], "a saved search") if "name" in given else None
     asked = await _readable_query(session, caller, given["query"]) if "query" in given else None
     await locked(session, Lock.SHOP, caller.seller_id)
     known = await saved_searches(session, caller)
@@ -151,17 +150,6 @@ def _need_room(known: Sequence[SavedSearch]) -> None:
         raise SavedSearchLimitReached(
             f"there are already {SAVED_SEARCHES} saved searches: delete one first"
         )
-
-
-def _readable_name(name: object) -> str:
-    kept = seen_name(name) if isinstance(name, str) else ""
-    if not kept or len(kept) > LIST_NAME_CHARACTERS:
-        raise errors.InvalidName(
-            f"name: a saved search's name must have 1 to {LIST_NAME_CHARACTERS} characters"
-        )
-    if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in kept):
-        raise errors.InvalidName("name: a saved search's name must be one line")
-    return kept
 
 
 async def _readable_query(session: AsyncSession, caller: Caller, query: object) -> str:

@@ -6,7 +6,6 @@ unique and the number of lists stays within its limit. Every change of a list lo
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Container, Sequence
 from datetime import datetime
 
@@ -24,10 +23,10 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import struct_of_values
 from cardsync.platform.value_types import Json
 from cardsync.stock.cards.visible import VISIBLE
-from cardsync.stock.limits import LIST_NAME_CHARACTERS, LISTS_PER_SELLER
+from cardsync.stock.limits import LISTS_PER_SELLER
 from cardsync.stock.lists.schemas import CardListBody
 from cardsync.stock.search.folding import folded, words
-from cardsync.stock.search.known_names import name_key, seen_name
+from cardsync.stock.search.known_names import given_name, name_key
 
 _LISTS = queries_of(__package__)["lists"].format(visible=VISIBLE)
 
@@ -116,7 +115,7 @@ async def create_list(
     session: AsyncSession, caller: Caller, name: Json, now: datetime
 ) -> CardListBody:
     """Make a list. Raises InvalidName, NameTaken or ListLimitReached."""
-    name = readable_name(name)
+    name = given_name(name, "a list")
     known = await _alone_with_names(session, caller.seller_id)
     live = [row for row in known if row.live]
     _refuse_taken(name, [row.name_key for row in live])
@@ -156,7 +155,7 @@ async def rename_list(
     caller.must_be_owner()
     known = await _alone_with_names(session, caller.seller_id)
     await locked_list(session, caller.seller_id, list_id)
-    name = readable_name(name)
+    name = given_name(name, "a list")
     _refuse_taken(name, [row.name_key for row in known if row.live and row.id != list_id])
     former = next(row.name for row in known if row.id == list_id)
     values = {"seller": caller.seller_id, "id": list_id, "name": name, "key": name_key(name)}
@@ -204,20 +203,6 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
     )
 
 
-def readable_name(name: object) -> str:
-    """Return the stored form of a name. Raises InvalidName."""
-    if not isinstance(name, str):
-        raise errors.InvalidName("name: a list's name must be text")
-    kept = seen_name(name)
-    if not kept or len(kept) > LIST_NAME_CHARACTERS:
-        raise errors.InvalidName(
-            f"name: a list's name must have 1 to {LIST_NAME_CHARACTERS} characters"
-        )
-    if not is_one_line(kept):
-        raise errors.InvalidName("name: a list's name must be one line without control characters")
-    return kept
-
-
 def _refuse_taken(name: str, keys: list[str]) -> None:
     if name_key(name) in keys:
         raise errors.NameTaken(f"name: there is already a list {name!r}")
@@ -235,11 +220,6 @@ async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Json]
 
 
 FALLBACK = "list"
-
-
-def is_one_line(name: str) -> bool:
-    """Return whether the name has no control characters and no line breaks."""
-    return not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name)
 
 
 def slug_of(name: str) -> str:

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cardsync.catalog.product_lines import NAMES
+from cardsync.platform import errors
+from cardsync.stock.limits import LIST_NAME_CHARACTERS
 from cardsync.stock.search.tree import Tree
 
 
@@ -45,6 +47,18 @@ def seen_name(name: str) -> str:
     """Return the name without invisible format characters and outer spaces."""
     seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return unicodedata.normalize("NFC", seen).strip()
+
+
+def given_name(name: object, of: str) -> str:
+    """Return the stored form of a name; `of` names its owner in errors. Raises InvalidName."""
+    kept = seen_name(name) if isinstance(name, str) else ""
+    if not 1 <= len(kept) <= LIST_NAME_CHARACTERS:
+        raise errors.InvalidName(
+            f"name: {of}'s name must have 1 to {LIST_NAME_CHARACTERS} characters"
+        )
+    if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in kept):
+        raise errors.InvalidName(f"name: {of}'s name must be one line without control characters")
+    return kept
 
 
 def name_key(name: str) -> str:
