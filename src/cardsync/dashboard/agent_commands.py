@@ -1,5 +1,5 @@
-"""Writes the commands that install the sync app and start it with its key, as each system's shell
-reads them. Pure.
+"""Writes the commands that install the sync app and start it with its key, quoted for the shell of
+each operating system. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:-]+")
 
 
 class Shell(NamedTuple):
-    """`lines` are to be pasted together into `program`."""
+    """The commands for one shell: a person pastes all `lines` into `program` at once."""
 
     key: str
     system: str
@@ -22,8 +22,9 @@ class Shell(NamedTuple):
 
 
 def shells(server: str, app: str, api_key: str) -> list[Shell]:
-    """Return the commands of each system; `app` is where pip fetches the sync app. Raises
-    ValueError for an invalid address, or one with characters that a shell would interpret.
+    """Return the commands for each operating system. `app` is the address from which pip installs
+    the sync app. Raises ValueError for an invalid address, or one with characters that a shell
+    would interpret.
     """
     for place in (server, app):
         if not _PLAIN.fullmatch(place.replace("[", "").replace("]", "")):
@@ -32,7 +33,7 @@ def shells(server: str, app: str, api_key: str) -> list[Shell]:
         raise ValueError("this is no key")
     run = f'run --server "{server}" --folder {FOLDER}'
     windows = f'py -m pip install --user "{app}"', f"py -m cardsync_agent {run}"
-    # Python of macOS and Linux refuses installs among the system's packages.
+    # The Python of macOS and Linux refuses to install packages beside the system's own.
     unix = _lines(
         f'python3 -m venv "$HOME/{_PLACE}"',
         f'"$HOME/{_PLACE}/bin/pip" install "{app}"',

@@ -1,8 +1,9 @@
-"""Serves the files under `static` that pages link, each at an address that names its content.
+"""Serves the files under `static` that pages link, each at an address that contains a hash of its
+content.
 
-A file's address changes with its content, so browsers keep it forever. A style sheet is served as
-one file together with the sheets that it imports. `static/vendor` is filled by `make setup`;
-without it pages work, but without third-party scripts and icons.
+A file's address changes with its content, so browsers may cache the file forever. A style sheet is
+served as one file together with the sheets that it imports. `make setup` fills `static/vendor`;
+without that folder pages work, but without third-party scripts and icons.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Asset:
 
 @cache
 def _assets() -> tuple[dict[str, Asset], dict[str, str]]:
-    """The assets by their address, and each file's address by its name."""
+    """Return the files by their addresses, and each file's address by its name."""
     assets, addresses = {}, {}
     static = files(__package__) / "static"
     for name, file in _walk(static, ""):
@@ -84,7 +85,7 @@ async def favicon() -> Response[bytes]:
 
 
 def text_of(name: str) -> str | None:
-    """Return a file of `static` as text, for an address of its own."""
+    """Return the text of a file in `static`, for a route that serves it at another address."""
     address = asset_url(name)
     return _assets()[0][address.removeprefix("/static/")].content.decode() if address else None
 

@@ -1,5 +1,5 @@
-"""Places the bars of a chart and of a histogram in percent of their width and height, so that the
-page draws them without a script. Pure.
+"""Computes the bars of a chart, a histogram and a waterfall, so that a page draws them without a
+script. Pure.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 
 from cardsync.prices.preview.schemas import MoveBin
 
-# A day, and an amount or None for each series.
+# A day, and the amount of each series on it (None if unknown).
 Point = tuple[date, Mapping[str, str | None]]
 
-# Top and bottom of the bars, in percent of the height; the largest amount is written above them,
-# the days below.
+# The top and the bottom of the bars, in percent of the picture's height. The largest amount is
+# written above the bars, the days below them.
 _TOP: Final = Decimal(10)
 _BOTTOM: Final = Decimal(88)
-# Up to this number of bars all have names; the first name begins at the left edge and the last ends
-# at the right one.
+# In a chart with up to this many bars, every bar has its day under it. The first day is aligned
+# with the left edge, the last day with the right edge.
 _NAMED: Final = 13
 # The largest number of steps between a chart's lines.
 _STEPS: Final = 4
@@ -29,7 +29,9 @@ _WIDEST: Final = Decimal(6)
 
 
 class Bar(NamedTuple):
-    """`color` is the place of the series, from 1; the others are percent of the picture."""
+    """A bar of a chart. `color` is the number of its series, from 1; `x`, `y`, `width` and `height`
+    are percent of the picture.
+    """
 
     day: date
     series: str
@@ -42,8 +44,8 @@ class Bar(NamedTuple):
 
 
 class Named(NamedTuple):
-    """`anchor` is the part of the name that is at `x`: start, middle or end. A phone shows only the
-    names with `always`.
+    """A day under a bar. `anchor` is the part of the text that is at `x`: start, middle or end. A
+    phone shows only the days with `always`.
     """
 
     day: date
@@ -53,14 +55,14 @@ class Named(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line at a round amount, with its height."""
+    """A horizontal line at a round amount; `y` is its distance from the top."""
 
     amount: str
     y: str
 
 
 class Bars(NamedTuple):
-    """`lines` begin at the top; one of them is zero."""
+    """A chart. `lines` are sorted from the top; one of them is the line of zero."""
 
     bars: list[Bar]
     days: list[Named]
@@ -82,7 +84,7 @@ def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
         if (amount := by.get(name)) is not None
     ]
     last = len(ordered) - 1
-    # A phone has room for three.
+    # A phone has room for three days.
     always = {0, last // 2, last}
     named = always if len(ordered) > _NAMED else range(len(ordered))
     days = [
@@ -101,8 +103,9 @@ def _named(day: date, left: Decimal, group: Decimal, always: bool) -> Named:
 
 
 class Column(NamedTuple):
-    """A bar of a histogram. `kind` is minus, same or plus; `edge` is the move in basis points at
-    its outer side, None where it is open; `cut` is true for a bar higher than the picture.
+    """A bar of a histogram. `kind` is minus, same or plus. `edge` is the move in basis points at
+    the bar's outer side, None if the bar has no outer limit. `cut` is true if the bar is higher
+    than the picture.
     """
 
     kind: str
@@ -117,8 +120,8 @@ class Column(NamedTuple):
 
 
 def histogram(bins: Sequence[MoveBin], same: int) -> list[Column]:
-    """Return the columns of a preview's moves. The middle column counts unmoved prices, and is cut
-    if the others would be too small to see.
+    """Return the columns of a preview's price moves. The middle column counts the unmoved prices.
+    It is cut off if the other columns would otherwise be too small to see.
     """
     falls = [("minus", one.count, one.from_bp) for one in bins if one.from_bp < 0]
     rises = [("plus", one.count, one.to_bp) for one in bins if one.from_bp >= 0]
@@ -140,18 +143,18 @@ class _Scale(NamedTuple):
     step: Decimal
 
     def steps(self) -> list[Decimal]:
-        """Return the amounts of the lines, the highest first."""
+        """Return the amounts of the horizontal lines, the highest first."""
         return [
             self.high - self.step * n for n in range(int((self.high - self.low) / self.step) + 1)
         ]
 
     def at(self, amount: Decimal) -> Decimal:
-        """Return the height of an amount, from the top."""
+        """Return an amount's distance from the top, in percent."""
         return _TOP + (self.high - amount) / (self.high - self.low) * (_BOTTOM - _TOP)
 
 
 def _scale_of(most: Decimal, least: Decimal) -> _Scale:
-    """Return the scale whose lines are at round amounts and enclose both amounts."""
+    """Return a scale whose lines are at round amounts and that includes `most` and `least`."""
     rough = (most - least) / _STEPS or Decimal(1)
     unit = Decimal(1).scaleb(rough.adjusted())
     step = next(unit * n for n in (1, 2, Decimal("2.5"), 5, 10) if unit * n >= rough)
@@ -182,7 +185,9 @@ def _percent(share: Decimal) -> str:
 
 
 class Step(NamedTuple):
-    """A bar of a waterfall: `kind` is in, out or end; lengths are pixels and percent."""
+    """A bar of a waterfall. `kind` is in, out or end; `x` is percent of the width, `y` and `height`
+    are pixels.
+    """
 
     kind: str
     label: str
@@ -192,14 +197,14 @@ class Step(NamedTuple):
     height: str
 
 
-# The picture's top and its base line.
+# The picture's top and base line, in pixels.
 _FALL_TOP: Final = Decimal(24)
 _FALL_ZERO: Final = Decimal(156)
 
 
 def waterfall_of(received: Decimal, taken: Sequence[tuple[str, Decimal]]) -> list[Step]:
-    """Return the bars from the received amount through each deduction to the rest. A loss ends
-    below the line.
+    """Return a bar for the received amount, one for each deduction, and one for the rest. If the
+    rest is a loss, its bar ends below the base line.
     """
     levels = [received]
     for _, amount in taken:

@@ -1,7 +1,9 @@
-"""Forms of pages: a handler gets a form once its token is checked, and a transaction or a writer of
-prices that is bounded; both end before the answer is sent.
+"""Makes functions the handlers of the pages' forms. A handler gets a form with a valid token and,
+if it requests one, a transaction or a writer of prices; the transaction ends before the answer is
+sent.
 
-The page after a form offers to undo its change, where the entry of the activity feed can be undone.
+The page after a form offers to undo its change if the change's entry in the activity feed can be
+undone.
 """
 
 from __future__ import annotations
@@ -40,9 +42,9 @@ from cardsync.web.request import AnyRequest, AnyResponse, opened, provide_caller
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-# The field by which a form says that its sender has seen the figures of a large change.
+# The field of a form whose sender has seen the figures of a large change and confirms it.
 CONFIRM: Final = "confirm"
-# Bytes beside the file: the other fields of a form, and its boundaries.
+# The bytes of an upload's form around its file: its other fields and boundaries.
 AROUND_BYTES: Final = 100_000
 _URLENCODED: Final = "application/x-www-form-urlencoded"
 
@@ -72,8 +74,8 @@ async def _read(request: AnyRequest) -> None:
 
 
 def _with_undo(answer: Response[object]) -> Response[object]:
-    """Add the id of the form's last entry to the next page's address, so that the page offers its
-    undo.
+    """Add the id of the form's last undoable entry to the next page's address, so that this page
+    offers the undo.
     """
     sending = _SENDING.get()
     if sending is None or not sending.is_owner or answer.status_code != HTTP_303_SEE_OTHER:
@@ -87,7 +89,7 @@ def _with_undo(answer: Response[object]) -> Response[object]:
 
 
 def keeping_typed(app: ASGIApp) -> ASGIApp:
-    """Middleware that reads the form of a reader whose session has ended, so that the answer can
+    """Middleware that reads the form of a member whose session has ended, so that the answer can
     show the typed values. It wraps the middleware that admits callers.
     """
 
@@ -111,13 +113,13 @@ def typed_in(request: AnyRequest) -> list[tuple[str, str]]:
 
 
 async def owners(request: AnyRequest, _: object) -> None:
-    """The guard of a form whose file is received from an owner alone. Raises OwnerRequired."""
+    """Guard a form whose file only an owner may upload. Raises OwnerRequired."""
     provide_caller(request).must_be_owner()
 
 
 def writer_of(request: AnyRequest, session: AsyncSession) -> Writer:
-    """Return a writer, confirmed if the form was sent again after the figures of a large change
-    were shown (`shell.refused` shows them).
+    """Return a writer of prices. It is confirmed if the member sent the form again after seeing the
+    figures of a large change (`shell.refused` shows them).
     """
     settings, confirmed = provide_settings(request.app.state), read_form(request)[CONFIRM] == "true"
     return Writer(session, provide_caller(request), settings, clock.now(), confirmed)
@@ -135,12 +137,12 @@ def post_form(
     opt: Mapping[str, object] | None = None,
     **given: object,
 ) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
-    """Make a function the handler of a form of the signed-in member's pages.
+    """Make a function the handler of a form on the signed-in member's pages.
 
-    Its parameters may name `form`, and one of `session`, `bounded` (for long statements) and
-    `writer`: one transaction, committed unless the function raises; `again` shows the form of one
-    that does. Only the general request limit applies to a person who decides row by row, unless
-    `opt` names a narrower group.
+    The function's parameters may name `form`, and one of `session`, `bounded` (for long statements)
+    and `writer`. Each of these three is one transaction, committed unless the function raises;
+    `again` shows the form again after an error. Only the general request limit applies, because a
+    person may decide row by row, unless `opt` names a narrower group.
     """
     return public_form(
         path,
@@ -152,17 +154,20 @@ def post_form(
     )
 
 
-# Shows a refused form: its transaction is over, so a new session reads the page.
+# A function that shows a refused form again. It gets a new session, because the form's own
+# transaction is over.
 Show = Callable[[AnyRequest, Caller, AsyncSession, Any], Awaitable[Template]]
 
 
 def again(show: Show, *refusals: type[Exception]) -> dict[type[Exception], Any]:
-    """Return the `exception_handlers` of a form that is shown again after these refusals."""
+    """Return the `exception_handlers` of a form that `show` shows again after these refusals."""
     return dict.fromkeys(refusals, partial(_Again, show))
 
 
 class _Again(Response[None]):
-    """The page that shows a refused form; only an answer may wait for the database."""
+    """The page that shows a refused form again. It is a response, because an exception handler
+    cannot await the database.
+    """
 
     def __init__(self, show: Show, request: AnyRequest, refusal: Exception) -> None:
         super().__init__(None)

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 from cardsync.platform import clock
 
 UNKNOWN = "–"
-# Seconds below which a deadline is shown in hours; one within a week is shown by its weekday.
+# Seconds below which a deadline is shown in hours, and days below which it is shown by its weekday.
 _SHORTLY: Final = 48 * 3600
 _WEEK: Final = 7
 _CENT = Decimal("0.01")
-# The marks between thousands and before decimals, by language; English is the rule.
+# The separators of thousands and of decimals, by language; any other language has those of English.
 _NARROW = "\u202f"
 _MARKS = {
     "de": (".", ","), "nl": (".", ","), "es": (".", ","), "it": (".", ","), "pt": (".", ","),
@@ -30,10 +30,10 @@ _MARKS = {
 _STEPS = ((60, 60, "min", "min"), (3600, 24, "hr", "hr"), (86_400, 45, "day", "days"))
 
 
-# A day or a month that is not part of a time, a number or a name.
+# A date or a month that is not part of a timestamp, a number or a name.
 _DAY = re.compile(r"(?<![\w-])20\d\d-\d\d(-\d\d)?(?![\w-])")
-# Quoted names stay unchanged; elsewhere, a number with decimals and without a percent sign is an
-# amount.
+# Amounts in a sentence: numbers with decimals, but no percentages. Quoted names match first, so
+# that they stay unchanged.
 _AMOUNT = re.compile(r"“[^”]*”|(?<![\d.,$])\$?\d+\.\d{2,}(?![\d%]|\.\d)")
 
 GAMES: Final = {
@@ -55,7 +55,9 @@ GAMES: Final = {
 
 @dataclass(frozen=True)
 class Reader:
-    """The person at the browser: the first language of Accept-Language, the account's zone, now."""
+    """The person at the browser: the first language of Accept-Language, the account's time zone,
+    and the current time.
+    """
 
     language: str
     zone: tzinfo
@@ -69,12 +71,14 @@ class Reader:
         return text.replace(",", "\0").replace(".", point).replace("\0", thousands)
 
     def count(self, value: int, what: str) -> str:
-        """Return how many of a thing there are; `what` is its plural."""
+        """Return a number with its noun; `what` is the noun's plural."""
         one = what.removesuffix("ies") + "y" if what.endswith("ies") else what.removesuffix("s")
         return f"{self.number(value)} {one if value == 1 else what}"
 
     def money(self, amount: Decimal | str | None) -> str:
-        """Return dollars and cents; an amount under a cent is shown as such, not as zero."""
+        """Return dollars and cents. An amount under a cent is shown as less than a cent, not as
+        zero.
+        """
         if amount is None:
             return UNKNOWN
         value = Decimal(amount)
@@ -84,7 +88,7 @@ class Reader:
         return f"{sign}${self.number(abs(value).quantize(_CENT, ROUND_HALF_UP), 2)}"
 
     def round(self, amount: Decimal | str) -> str:
-        """Return an amount, without cents where they are zero: $1,000."""
+        """Return an amount as money, without the cents if they are zero: $1,000."""
         return self.money(amount).removesuffix(self.number(Decimal(0), 2)[1:])
 
     def less(self, amount: Decimal | str) -> str:
@@ -96,8 +100,8 @@ class Reader:
         return UNKNOWN if share is None else f"{self.number(share, places)}%"
 
     def in_cents(self, sentence: str, *prices: str | None) -> str:
-        """Return the sentence of a price with its amounts as money. An amount that was rounded to
-        one of the prices is shown as that price.
+        """Return the explanation of a price with its amounts as money. An amount within a cent of
+        one of `prices` is shown as that price.
         """
         became = [Decimal(price) for price in prices if price is not None]
 
@@ -110,13 +114,13 @@ class Reader:
         return _AMOUNT.sub(cents, sentence)
 
     def estimate(self, amount: Decimal | str | None) -> str:
-        """Return whole cents of an amount that is estimated or a mean: more places would be false
+        """Return an estimate or a mean as money in whole cents, because more places would be false
         precision.
         """
         return self.money(None if amount is None else Decimal(amount).quantize(_CENT))
 
     def change(self, before: Decimal | str | None, after: Decimal | str | None) -> Change | None:
-        """Return how an amount changes; None if either is not known or nothing changes."""
+        """Return the change of an amount; None if either amount is unknown or both are equal."""
         if before is None or after is None:
             return None
         old, new = Decimal(before), Decimal(after)

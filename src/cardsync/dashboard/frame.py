@@ -1,5 +1,5 @@
-"""Reads the state of the shop that the frame of every page shows: the counts of waiting work, and
-the sync as one state.
+"""Reads the shop's state for the frame of every page: the counts of waiting work, and the state of
+the sync.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _COUNTS = ScopeValue[WaitingCounts | None]("cardsync.waiting")
 
 
 def framing(app: ASGIApp) -> ASGIApp:
-    """Middleware of the pages: it reads the counts of the caller's shop before the page is made.
-    The answer to a form shows the counts of the page before it. The owner's heavy reads are
-    expected.
+    """Middleware of the pages that reads the counts of the caller's shop before the page is made.
+    The answer to a form shows the counts of the previous page. A page of the owner keeps a process
+    ready for heavy reads.
     """
 
     async def framed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -39,7 +39,8 @@ def framing(app: ASGIApp) -> ASGIApp:
         kept: KeptCounts = state.waiting
         caller = ADMITTED.of(scope)
         seller_id = caller.seller_id
-        # An open page requests such parts repeatedly.
+        # An open page requests its parts again and again, so these requests do not count as opening
+        # it.
         if caller.role == "owner" and "hx-request" not in Headers.from_scope(scope):
             heavy: HeavyWork = state.heavy
             heavy.expect(seller_id)
@@ -57,7 +58,7 @@ def framing(app: ASGIApp) -> ASGIApp:
 
 
 class SyncLine(NamedTuple):
-    """The sync in a few words. `at` is the moment in these words, if any."""
+    """The state of the sync in a few words. `at` is the time that the words mention, if any."""
 
     kind: Literal["good", "bad", "busy", "none"]
     words: str
@@ -65,8 +66,8 @@ class SyncLine(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """`place` is the page's entry in the navigation; `counts` has the counts by the names of
-    `waits`, and `palette` is the address of the palette's entries.
+    """The values of a page's frame. `place` is the page's entry in the navigation, `counts` has a
+    count for each name in `Place.waits`, and `palette` is the address of the palette's entries.
     """
 
     groups: list[Group]
@@ -95,7 +96,9 @@ def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
 
 
 def _counts(caller: Caller, read: WaitingCounts, now: datetime) -> dict[str, int]:
-    """Return the counts of the entries; uploads, runs and plans are the owner's to decide."""
+    """Return the counts for the navigation. Uploads, runs and plans count only for the owner, who
+    decides about them.
+    """
     reviews = read.reviews
     if caller.role == "owner":
         reviews += read.decisions
@@ -106,7 +109,9 @@ def _counts(caller: Caller, read: WaitingCounts, now: datetime) -> dict[str, int
 def sync_line(
     reader: Reader, caller: Caller, seen_at: datetime | None, settings: Settings
 ) -> SyncLine:
-    """Return the sync as one state: under way, offline, or when the last one ended. Pure."""
+    """Return the state of the sync in a few words: running, offline, when the last one ended, or
+    not yet synced. Pure.
+    """
     state, now = caller.state, reader.now
     if state.lock_kind is not None and not (
         cancel.is_left(state, now) or seller_state.lock_is_stale(state, now, settings)

@@ -1,7 +1,7 @@
-"""The pages, tabs, settings and actions that the palette and `/find` know, each by the words that
-shop owners use for it. Pure.
+"""The pages, tabs, settings and actions that the palette and `/find` offer, each with the words
+that shop owners use for it. Pure.
 
-A capability with a page or a tab adds its line here; a test finds pages and tabs without a line.
+A new page or tab adds its line here; a test finds pages and tabs without a line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ PALETTE: Final = "/find/pages"
 
 
 class Goal(NamedTuple):
-    """An address that words lead to. `where` is shown beside its name; `words` are other names."""
+    """A page, tab, setting or action that the palette offers. `where` is shown beside its name;
+    `words` are other names for it.
+    """
 
     path: str
     name: str
@@ -27,7 +29,7 @@ class Goal(NamedTuple):
     key: str = ""
 
 
-# Words for the places of the navigation, by their addresses.
+# Other names for the places of the navigation, by their addresses.
 _WORDS: Final = {
     "/today": "home dashboard start to do work list overview",
     "/orders": "ship shipping shipment mark shipped sales buyers purchases to ship packing",
@@ -160,7 +162,9 @@ _BESIDE: Final = (
 
 
 def goals_for(caller: Caller) -> list[Goal]:
-    """Return the goals that the caller may open: first the navigation's places, in its order."""
+    """Return the goals that the caller may open. The navigation's places are first, in
+    their order.
+    """
     places = [
         Goal(place.path, place.name, group.name, place.icon, _WORDS.get(place.path, ""), place.key)
         for group in groups_for(caller)
@@ -185,8 +189,9 @@ def _as_place(one: _Beside) -> Place:
 
 
 def found(words: str, goals: list[Goal]) -> list[Goal]:
-    """Return the goals in which every typed word begins a word, best first: matches of the name,
-    then of other names. The palette's script does the same.
+    """Return the goals in which every typed word begins a word, best match first. A match of the
+    name is better than a match of other names. The palette's script (`js/app.js`) ranks in the same
+    way.
     """
     ranked = [(rank, goal) for goal in goals if (rank := _rank(words.casefold(), goal)) < _NONE]
     return [goal for _, goal in sorted(ranked, key=lambda one: one[0])]

@@ -1,6 +1,6 @@
-"""Places the prices of one card on one scale, in percent of its width, so that the page draws them
-without a script: low, market, price and target, and the bounds that its rule sets; and the steps
-from the source to the target, each as far as it moves the price. Pure.
+"""Computes two pictures of one card's prices, in percent of their width, so that the page draws
+them without a script. The ladder shows the low price, the market price, the price, the target and
+the rule's bounds on one scale. The fall shows how far each step of the rule moves the price. Pure.
 """
 
 from __future__ import annotations
@@ -13,22 +13,26 @@ from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.receipts.in_short import InShort
 from cardsync.stock.cards.schemas import CardBody
 
-# The prices are between these shares of the width; bounds may be outside.
+# The prices are between these percentages of the width; bounds may be outside.
 _FROM: Final = Decimal(12)
 _TO: Final = Decimal(88)
-# The distance between two labels of a row, and the distance from the ends.
+# The least distance between two labels in a row, and between a label and the picture's edge.
 _APART: Final = Decimal(19)
 _END: Final = Decimal(8)
-# The shares between which the bars of the steps are, and the least width of a bar.
+# The bars of the steps are between these percentages of the width; the third figure is the least
+# width of a bar.
 _FALL_FROM: Final = Decimal(2)
 _FALL_TO: Final = Decimal(96)
 _FALL_LEAST: Final = Decimal("1.5")
-# A bound that is further from the prices than this part of their span is at the end, as an arrow.
+# A bound that is further from the prices than this part of their span is drawn as an arrow at the
+# edge.
 _NEAR: Final = Decimal("0.6")
 
 
 class Mark(NamedTuple):
-    """`kind` is pin, target or stop; `off` is ◂ or ▸ for an amount outside the scale."""
+    """A price or a bound on the ladder. `kind` is pin, target or stop; `off` is ◂ or ▸ for an
+    amount outside the scale.
+    """
 
     name: str
     amount: Decimal
@@ -40,8 +44,9 @@ class Mark(NamedTuple):
 
 
 class Ladder(NamedTuple):
-    """`marks` are sorted from the lowest amount; `span` is the range that the rule allows, and
-    `move` the way from the price to the target; each is None if it is missing.
+    """The prices of a card on one scale. `marks` are sorted from the lowest amount, `span` is the
+    range that the rule allows, and `move` is the way from the price to the target. Both are None if
+    the card lacks them.
     """
 
     marks: list[Mark]
@@ -50,8 +55,8 @@ class Ladder(NamedTuple):
 
 
 def ladder_of(card: CardBody, steps: Sequence[Mapping[str, object]]) -> Ladder | None:
-    """Return the scale; None if fewer than two prices are known. `steps` are the steps of the
-    card's explanation, which contain the bounds.
+    """Return the ladder of a card; None if fewer than two prices are known. `steps` are the steps
+    of the card's explanation, which contain the rule's bounds.
     """
     prices = _prices(card)
     if len(prices) < 2:
@@ -101,7 +106,7 @@ def _mark(name: str, amount: str | None, kind: str, *, above: bool) -> Mark | No
 
 
 def _scale(prices: Sequence[Decimal], bounds: Iterable[Decimal]) -> tuple[Decimal, Decimal]:
-    """Return the amounts at `_FROM` and `_TO`."""
+    """Return the amounts at `_FROM` and at `_TO`."""
     low, high = min(prices), max(prices)
     room = (high - low) * _NEAR or high / 10 or Decimal(1)
     near = [amount for amount in bounds if low - room <= amount <= high + room]
@@ -119,7 +124,7 @@ def _placed(mark: Mark, low: Decimal, high: Decimal) -> Mark:
 
 
 def _labelled(marks: Sequence[Mark]) -> list[Mark]:
-    """Place the labels of a row's marks, side by side where the marks are too close."""
+    """Place the labels of one row, and move apart those that would overlap."""
     places = [Decimal(mark.x.removesuffix("%")) for mark in marks]
     least = _END
     for n, place in enumerate(places):
@@ -133,9 +138,9 @@ def _labelled(marks: Sequence[Mark]) -> list[Mark]:
 
 
 class Fall(NamedTuple):
-    """A step: its effect in words, the amount, and the price after it. `kind` is base, plus or
-    minus; the bar begins at `x` and is `width` wide. `decides` is true for the last step that moves
-    the price.
+    """A step of the rule: its effect in words, the price after it, and the amount by which it moves
+    the price. `kind` is base, plus or minus. The bar begins at `x` and is `width` wide. `decides`
+    is true for the last step.
     """
 
     words: str
@@ -148,8 +153,8 @@ class Fall(NamedTuple):
 
 
 def fall_of(short: InShort | None) -> list[Fall]:
-    """Return the steps from the source to the target, in whole cents, so that they add up; none if
-    the card has no price.
+    """Return the steps from the source to the target, in whole cents, so that their amounts add up.
+    The list is empty if the card has no price.
     """
     if short is None or any(move.price is None for move in short.moves):
         return []

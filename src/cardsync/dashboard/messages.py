@@ -1,6 +1,6 @@
-"""Turns the codes in a page's address into sentences about the form that led to it. Pure.
+"""Turns the codes in a page's address into sentences about the form that led to the page. Pure.
 
-An address can be made by anybody, so no text of it is shown: only sentences of this table, with
+Anybody can make an address, so a page never shows text from it: only sentences of this table, with
 numbers and places in them. In a sentence `#` is a number, `@` is a place like 3-12, `&` is an
 amount in cents, and `[one|many]` agrees with the number before it.
 """
@@ -219,7 +219,7 @@ MESSAGES: Final[dict[str, str]] = {
 _BETWEEN: Final = "~"
 _MOST: Final = 6
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
-# In an address, other signs of a place's code are written like _20_.
+# In an address, every other character of a place's code is written as its hexadecimal number: _20_.
 _PLACE: Final = re.compile(r"(?:[A-Za-z0-9-]|_[0-9a-f]{2,5}_){3,30}")
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9-]")
 _ENCODED: Final = re.compile(r"_([0-9a-f]{2,5})_")
@@ -227,7 +227,9 @@ _PART: Final = re.compile(r"#|@|&|\[([^|\]]*)\|([^|\]]*)\]")
 
 
 def message(code: str, *values: int | str | Place) -> str:
-    """Return a message as an address has it: its code, then its values; places may be codes."""
+    """Return a message in the form of an address: its code, then its values. A place may be a
+    `Place` or its code.
+    """
     return ".".join([code, *map(_in_address, values)])
 
 
@@ -237,7 +239,7 @@ def _in_address(value: int | str | Place) -> str:
 
 
 def _place(value: str) -> str:
-    """Return a place from an address; empty if the text is not a place."""
+    """Return the code of a place in an address; empty if the text is not a place."""
     with suppress(ValueError):
         return place_in(_ENCODED.sub(lambda sign: chr(int(sign[1], 16)), value)).code
     return ""
@@ -249,7 +251,7 @@ def together(*messages: str) -> str:
 
 
 def left(problems: Iterable[errors.Problem]) -> list[str]:
-    """Return one message for each kind of refusal, with how many there were."""
+    """Return one message for each kind of refusal, with the number of refusals."""
     kinds = Counter(f"left_{problem.code}" for problem in problems)
     known = Counter[str]()
     for kind, count in kinds.items():
@@ -258,7 +260,7 @@ def left(problems: Iterable[errors.Problem]) -> list[str]:
 
 
 def sentences(given: str) -> str:
-    """Return the texts of an address's messages; none if any of them is unknown."""
+    """Return the sentences of an address's messages; an empty text if any message is unknown."""
     said = [_sentence(*one.split(".")) for one in given.split(_BETWEEN)[:_MOST]]
     return " ".join(said) if all(said) else ""
 

@@ -1,6 +1,6 @@
-"""The places of the navigation as data: their groups, and the place of a path. Pure.
+"""Defines the navigation as data: its groups of places, and the place of a path. Pure.
 
-A capability with a page adds its line to `NAVIGATION`.
+A new page adds its line to `NAVIGATION`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from cardsync.access.caller import Caller
 class Place(NamedTuple):
     """An entry of the navigation: the keys `g` and then `key` open it.
 
-    An everyday entry is always visible, the others once their group is open. `waits` names the
-    count of `WaitingCounts` that is beside it; `also` holds the beginnings of other paths that
-    belong to it.
+    An everyday entry is always visible, the others only while their group is open. `waits` names
+    the field of `WaitingCounts` whose count is shown beside the entry. `also` holds the beginnings
+    of other paths that belong to the entry.
     """
 
     path: str
@@ -90,7 +90,7 @@ NAVIGATION: Final = (
         ),
     ),
 )  # fmt: skip
-# The places at the bottom of a phone, in this order; the rest is behind More.
+# The places at the bottom of a phone's screen, in this order; the button More opens all others.
 ON_PHONES: Final = ("/today", "/cards", "/orders", "/pulls")
 
 
@@ -104,7 +104,7 @@ def groups_for(caller: Caller) -> list[Group]:
 
 
 def on_phones(groups: Iterable[Group]) -> list[Place]:
-    """Return the places of a phone's bar, in its order."""
+    """Return the places at the bottom of a phone's screen, in their order."""
     places = (place for group in groups for place in group.places if place.path in ON_PHONES)
     return sorted(places, key=lambda place: ON_PHONES.index(place.path))
 
@@ -119,7 +119,7 @@ def opens(place: Place, caller: Caller) -> bool:
 
 
 def place_of(path: str, groups: Iterable[Group]) -> Place | None:
-    """Return the place of a path: the place with the longest matching beginning."""
+    """Return the place of a path: the place whose beginning of the path is the longest."""
     named = (
         (len(start), place)
         for group in groups

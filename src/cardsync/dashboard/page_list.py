@@ -1,4 +1,4 @@
-"""Names the pages of signed-in members: only this module imports a page's module."""
+"""Lists the pages of signed-in members; no other module imports a page's module."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ first_run = Router(
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )
-# A phone's page has its token in the address and no member.
+# The address of a phone's page contains its token, and no member is signed in.
 with_a_link = Router(
     path="/",
     route_handlers=[phone_pull.phone_page, phone_pull.mark_by_form],
@@ -204,7 +204,7 @@ visitors = Router(
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,
 )
-# All addresses without a route of their own.
+# These handlers answer all addresses without a route.
 elsewhere = Router(
     path="/",
     route_handlers=[no_page.no_page],

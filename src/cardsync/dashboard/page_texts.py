@@ -17,7 +17,7 @@ import jinja2
 
 SOURCE: Final = Path(__file__).parents[1]
 TEMPLATES: Final = tuple(sorted(SOURCE.glob("**/templates")))
-# The texts of these rooms and modules are for a terminal or a program, not for a page, or are words
+# The texts in these rooms and modules are for a terminal or a program, not for a page, or are words
 # that people type.
 NOT_PAGES: Final = (
     "operations/processes/",
@@ -35,9 +35,9 @@ NOT_PAGES: Final = (
 NOT_PAGE_FILES: Final = ("commands.py", "routes.py")
 VALUE: Final = "…"
 _SHOWN: Final = ("title", "aria-label", "placeholder", "alt", "data-command", "label")
-# A script holds no sentence: the page gives it the texts that it shows.
+# A script contains no sentences: the page passes it the texts that it shows.
 _BY_SCRIPT: Final = "data-text-"
-# A sentence continues through these elements.
+# A sentence continues across these inline elements.
 _INLINE: Final = frozenset(
     [
         "a",
@@ -65,7 +65,7 @@ _MACHINE: Final = re.compile(r"^[/.@]|^#\w|[{}<>\\^$*=]|[a-z]_[a-z]|::|https?:|^
 
 
 class PageText(NamedTuple):
-    """A text and its place: the file below src/cardsync and the line."""
+    """A text and its position: the file below src/cardsync and the line."""
 
     file: str
     line: int
@@ -97,7 +97,9 @@ def _page(path: Path) -> Iterator[PageText]:
 
 
 def _html_of(source: str) -> tuple[str, list[tuple[int, str]]]:
-    """Return the template's HTML with `…` for its values, and the texts that it gives to macros."""
+    """Return the template's HTML with `…` in place of its values, and the texts that it passes to
+    macros.
+    """
     html: list[str] = []
     strings: list[tuple[int, str]] = []
     in_value = False
@@ -113,7 +115,7 @@ def _html_of(source: str) -> tuple[str, list[tuple[int, str]]]:
             html.append(" / ")
         elif kind == "string" and _is_text(str(ast.literal_eval(value))):
             strings.append((line, str(ast.literal_eval(value))))
-        # The lines of the HTML stay those of the template.
+        # Each line of the HTML keeps its number in the template.
         if kind != "data":
             html.append("\n" * value.count("\n"))
     return "".join(html), strings
@@ -158,7 +160,7 @@ class _Reader(HTMLParser):
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a string of a template is a text for people: a name or several words."""
+    """Return whether a string in a template is a text for people: a name or several words."""
     return bool(re.match(r"[A-Z][a-z]", value) or _is_sentence(value))
 
 
@@ -174,12 +176,14 @@ def _module(path: Path) -> Iterator[PageText]:
 
 
 def _hidden(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the strings below a node that no page shows: docstrings, and parts of an f-string."""
+    """Yield the strings below a node that no page shows: docstrings, and the constant parts of
+    f-strings.
+    """
     if isinstance(node, ast.Expr):
         yield node.value
     if isinstance(node, ast.JoinedStr):
         yield from node.values
-    # The description of a setting in the API's documents (`access/declared_settings.py`).
+    # This argument describes a setting in the API's documents (`access/declared_settings.py`).
     if isinstance(node, ast.keyword) and node.arg == "api":
         yield from ast.walk(node.value)
     if isinstance(node, ast.Call) and _is_for_programs(node.func):

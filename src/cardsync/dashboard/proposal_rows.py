@@ -1,5 +1,5 @@
-"""The rows of Reviews and Suggestions, two views of the one table of proposals, and the requests of
-their form. Pure.
+"""Builds the rows of Reviews and Suggestions, two views of the one table of proposals, and reads
+the form of both views. Pure.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ KINDS: Final = {
 
 
 class ProposalRow(NamedTuple):
-    """A proposal as both views show it. `key` names it at the revision that is shown, `money` is
-    the amount at stake, and `source` has the evidence. Without a card it is about a rule. `seen_as`
-    is the id that records that somebody saw it.
+    """A proposal as both views show it. `key` names the shown revision of it, `money` is the amount
+    at stake, and `source` is the review or suggestion, which has the evidence. A proposal without a
+    card is about a rule. `seen_as` is the id under which the script records that a member saw it.
     """
 
     key: str
@@ -56,7 +56,7 @@ class ProposalRow(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """An answer of the form, and the proposals that it is for."""
+    """A member's answer in the form, and the proposals that it is for."""
 
     answer: Answer
     asked: list[SeenProposal]
@@ -99,7 +99,7 @@ def _of(*parts: str | None) -> str:
 
 
 def read_decision(form: Form, most: int) -> Decision:
-    """Read the button of a row, or that of the ticked rows. Raises InvalidPayload."""
+    """Read the button of one row, or the button for all ticked rows. Raises InvalidPayload."""
     if form["one"]:
         answer, _, key = form["one"].partition(" ")
         return Decision(_answer(answer), [_asked(key)])
@@ -130,6 +130,6 @@ def said_of(
     refused: Sequence[Refused],
     *more: str,
 ) -> str:
-    """Return the message about a decision; `more` are further ones."""
+    """Return the message about a decision; `more` are further messages."""
     problems = [one.problem for one in refused]
     return together(message(f"{what}_{answer}", decided), *left(problems), *more)

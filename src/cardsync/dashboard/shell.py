@@ -31,7 +31,7 @@ from cardsync.web.request import AnyRequest, AnyResponse
 PageRequest = AnyRequest
 # The values that a template shows.
 TemplateValues: TypeAlias = dict[str, Any]
-# Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
+# Scripts, styles and the targets of forms are on our own host.
 HEADERS = pages.HEADERS | {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Vary": "Cookie, Accept-Language, HX-Request",
@@ -59,7 +59,7 @@ def paging_of(request: PageRequest, per_page: int) -> Paging:
 
 
 def games_of(caller: Caller) -> list[tuple[str, str]]:
-    """Return the choices of a filter by game."""
+    """Return the options of a filter by game."""
     return [("", "All games"), *((line, game_name(line)) for line in caller.account.product_lines)]
 
 
@@ -73,8 +73,8 @@ def show(
     problem: errors.Problem | str | None = None,
     **values: Any,
 ) -> Template:
-    """Render a page in its frame, with the macros' helpers `reader`, `url` and `asset`; a refusal
-    gives its status and its sentence.
+    """Render a page in its frame, with the helpers `reader`, `url` and `asset` that macros use. A
+    refusal sets the page's status and the shown sentence.
     """
     if isinstance(problem, errors.Problem):
         status, problem = problem.status, sentence(problem)
@@ -90,7 +90,7 @@ def show(
         "path": path,
         "here": _here(request),
         "frame": frame_of(request.scope, caller, reader),
-        # app.js keeps which groups of the navigation are open.
+        # js/app.js keeps the names of the open groups of the navigation in this cookie.
         "opened": request.cookies.get("groups", "").split("."),
         "is_owner": caller.role == "owner",
         "sees_revenue": caller.sees_revenue,
@@ -115,12 +115,14 @@ def _here(request: PageRequest) -> str:
 
 
 def _undo(request: PageRequest, token: str | None) -> int | None:
-    """Return the entry that this page can undo, which `form_handlers` put into the address."""
+    """Return the entry that this page can undo; `form_handlers` added its id to the address."""
     return tokens.read_signed_number(token or "", str(request.query_params.get("undo", "")))
 
 
 def back_to(address: str, done: str) -> Response[str]:
-    """Send the browser back to a page of ours that a form named. Raises BadRequest."""
+    """Send the browser back to the page that a form names in its field `back`. Raises
+    BadRequest.
+    """
     parts = urlsplit(address)
     if parts.scheme or parts.netloc or not parts.path.startswith("/") or "\\" in address:
         raise errors.BadRequest("back: must be a page of this site")
@@ -128,12 +130,14 @@ def back_to(address: str, done: str) -> Response[str]:
 
 
 def _done(request: PageRequest) -> str:
-    """Return the result of the form that led here, which `see` put into the address."""
+    """Return the sentence about the form that led here; `see` added its message to the address."""
     return sentences(str(request.query_params.get("done", "")))
 
 
 def see(path: str, done: str = "", **query: object) -> Response[str]:
-    """Send the browser to a page after a form has done its work; `done` is a message of ours."""
+    """Send the browser to a page after a form has done its work; `done` is a message of
+    `messages.py`.
+    """
     if done and not sentences(done):
         raise ValueError(f"{done!r} is no message of dashboard/messages.py")
     address = url(path, **query | ({"done": done} if done else {}))
@@ -142,7 +146,7 @@ def see(path: str, done: str = "", **query: object) -> Response[str]:
 
 
 def url(path: str, /, **query: object) -> str:
-    """Return an address with the parameters that are not empty."""
+    """Return an address with those parameters that are not empty."""
     given = {name: value for name, value in query.items() if value not in (None, "", [])}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
@@ -152,20 +156,22 @@ def pages_of(path: str, /, **query: object) -> Callable[..., str]:
     return partial(url, path, **query)
 
 
-# These names are pages next to the boxes' addresses.
+# Pages with these names are at the same place as the boxes' addresses.
 _BESIDE_BOXES = ("put", "box")
 
 
 def box_page(box: Box) -> str:
-    """Return the address of a box. The case of a box's address does not matter, unlike that of
-    other pages.
+    """Return the address of a box. Upper and lower case do not matter in it, unlike in the
+    addresses of other pages.
     """
     label = str(box)
     return f"/shelves/{quote(label.title() if label in _BESIDE_BOXES else label, safe='')}"
 
 
 def refused(request: PageRequest, problem: errors.Problem) -> AnyResponse:
-    """Show the API's own sentence; a reader who is not signed in goes to the sign-in page."""
+    """Show the API's error sentence on a page. A reader who is not signed in is sent to the sign-in
+    page.
+    """
     if isinstance(problem, errors.Unauthorized):
         return _signed_out(request, problem)
     values = {
@@ -182,9 +188,9 @@ def refused(request: PageRequest, problem: errors.Problem) -> AnyResponse:
 
 
 def _signed_out(request: PageRequest, problem: errors.Problem) -> AnyResponse:
-    """Send a reader to the sign-in page. A form gets a page with its inputs instead, so
-    that they can be copied; a script gets only the status, because it would insert the sign-in page
-    into a part of ours.
+    """Send a reader to the sign-in page. After a form, show a page with the form's values instead,
+    so that the reader can copy them. A script gets only the status, because it would insert the
+    sign-in page into a part of the page.
     """
     by_script = "hx-request" in request.headers
     if request.method == "GET" and not by_script:
@@ -203,7 +209,7 @@ def _confirmation(
     caller: Caller,
     problem: errors.ConfirmationNeeded,
 ) -> AnyResponse:
-    """Show the size of the change, with the same form again and `confirm` in it."""
+    """Show the size of the change, and the same form again with the field `confirm`."""
     figures = problem.body()
     return show(
         request,
