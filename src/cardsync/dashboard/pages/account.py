@@ -1,5 +1,5 @@
-"""Pages of a member's own account, with the changes of it and signing out, and of the account's
-credits, to which `top_up_path` leads.
+"""The pages of a member's own account, with the forms that change it and sign the member out, and
+of the account's credits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from cardsync.shop.credits import ledger
 from cardsync.web.forms import Form, read_form, sentence
 
 LEDGER_SHOWN: Final = 200
-# CREDITS_TOP_UP is a link if it begins like this; any other text is a sentence.
+# If the setting CREDITS_TOP_UP begins like one of these, the page shows it as a link; any other
+# text is shown as a sentence.
 ADDRESSES: Final = ("https://", "http://", "mailto:")
 
 
@@ -70,7 +71,7 @@ async def account(request: PageRequest, caller: Caller, session: AsyncSession) -
 async def change_account(
     request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Response[str]:
-    """Change name and address, or the password, whose fields keep every space."""
+    """Change a member's name and email address, or the password. Spaces in a password are kept."""
     of = request.url.path.rpartition("/")[2]
     secret = {name: (form.all(name) or [""])[-1] for name in ("current_password", "new_password")}
     if of == "details":

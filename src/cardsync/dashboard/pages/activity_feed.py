@@ -1,5 +1,5 @@
-"""The page of the activity feed, by the address's filters, newest first, each entry with
-its undo.
+"""The page of the activity feed: the entries that the address's filters find, newest first, each
+with its undo.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ def wanted_of(given: JsonObject, zone: tzinfo) -> FeedFilter:
 
 
 def _since(text: str, zone: tzinfo) -> str:
-    """A day begins at midnight of the account's zone; the operation parses any other text."""
+    """Return the start of a day, at midnight in the account's time zone, as a timestamp. Any other
+    text is returned unchanged, and `read_wanted` parses it.
+    """
     try:
         day = datetime.strptime(text.strip(), "%Y-%m-%d")  # noqa: DTZ007
         return clock.rfc3339(day.replace(tzinfo=zone))
@@ -108,7 +110,7 @@ def _with(
     value: str | None,
     label: str,
 ) -> list[tuple[str, str]]:
-    """Return the options, and the address's own value if it is not among them."""
+    """Return the options of a filter, with `value` added if they lack it."""
     known = value is None or any(value == name for name, _ in options)
     return options if known else [*options, (str(value), label)]
 
@@ -131,7 +133,7 @@ def _address(wanted: FeedFilter, since: str, /, **changed: object) -> str:
 
 @post_form("/activity/{activity_id:int}/undo")
 async def undo_entry(form: Form, writer: Writer, activity_id: int) -> Response[str]:
-    # The undo waits for other writers of the same row.
+    # `writer` has long limits, because the undo may wait for other writers of the same row.
     await undo.undo_entry(writer, activity_id)
     done = message("undone")
     if form["back"]:

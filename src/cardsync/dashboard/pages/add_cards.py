@@ -1,5 +1,6 @@
-"""The pages of quick-add: members find products of the catalog by number and name, draft them in
-one form and publish them; entries that were sent without an answer are settled one by one.
+"""The pages of quick-add. Members find products in the catalog by number and name, draft them in
+one form, and publish the drafts. If the agent did not report whether TCGplayer listed an entry, a
+member settles it here.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
 
 @post_form("/add-cards")
 async def draft_cards(caller: Caller, form: Form, database: Database) -> Response[str]:
-    """Draft the rows of the form that name a quantity."""
+    """Draft the cards for which the form has a quantity."""
     wanted = []
     for name in form:
         product_id = read_id(name.removeprefix("quantity:"))
@@ -99,8 +100,8 @@ async def draft_cards(caller: Caller, form: Form, database: Database) -> Respons
 
 @post_form("/add-cards/publish")
 async def publish_cards(form: Form, writer: Writer) -> Response[str]:
-    """Publish the selected drafts as their rows stand in the form; all drafts of the page where the
-    box above them is ticked.
+    """Save the form's rows and publish the selected drafts, or all drafts of the page if the box
+    above them is ticked.
     """
     session, caller, _, now, _ = writer
     ids = [id for text in form.all("ids") if (id := read_id(text)) is not None]
@@ -118,13 +119,13 @@ async def publish_cards(form: Form, writer: Writer) -> Response[str]:
 
 @post_form("/add-cards/drafts")
 async def change_cards(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Keep what was typed in all rows; a rejected entry becomes a draft by its button."""
+    """Save the typed values of all rows. The button of a rejected entry makes it a draft again."""
     await _change(session, caller, form, clock.now())
     return see("/add-cards", message("draft_saved"), status="draft")
 
 
 def _typed(form: Form) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the entries of the form with their fields."""
+    """Yield the id and the typed fields of each entry in the form."""
     for name in form:
         entry_id = read_id(name.removeprefix("quantity:"))
         if name.startswith("quantity:") and entry_id is not None:
@@ -134,7 +135,9 @@ def _typed(form: Form) -> Iterator[tuple[int, dict[str, str]]]:
 async def _change(
     session: AsyncSession, caller: Caller, form: Form, now: datetime, without: int | None = None
 ) -> None:
-    """Change the entries whose typed fields differ. Raises NotADraft, InvalidPayload."""
+    """Change the entries whose typed fields differ from the stored ones. Raises NotADraft,
+    InvalidPayload.
+    """
     typed = dict(_typed(form))
     again = read_id(form["again"])
     for row in await drafts.some(session, caller, list(typed)):
@@ -164,7 +167,7 @@ def _place_of(entry: QuickAddEntry) -> str | None:
 async def delete_card(
     caller: Caller, form: Form, session: AsyncSession, entry_id: int
 ) -> Response[str]:
-    """Delete an entry; what was typed in the other rows stays."""
+    """Delete an entry, and save the typed values of the other rows."""
     now = clock.now()
     await _change(session, caller, form, now, without=entry_id)
     await drafts.delete(session, caller, entry_id, now)

@@ -1,4 +1,6 @@
-"""The page of connected assistants: each one's permissions and use, and the way to connect one."""
+"""The page of connected assistants: each one's permissions and use, and how to connect
+another one.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
     ("pricing.pins", "Pinned prices"),
     ("lists.change_set", "Lists"),
 )
-# Without a mode of its own, an assistant's plans have the mode of all tokens.
+# How the page describes each permission mode that all tokens have; it holds for an assistant's
+# plans unless the assistant has its own mode.
 _USUAL: Final[dict[Mode, str]] = {
     "deny": "never",
     "always_ask": "ask me about plans; make single changes",

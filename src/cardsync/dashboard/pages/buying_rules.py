@@ -1,5 +1,5 @@
-"""The pages of buy rules: the list with its presets and rule tests, and one rule with the effect of
-its draft on the newest collection.
+"""The pages of buy rules: the list with its presets and rule tests, and the form of one rule with
+the draft's effect on the newest collection.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def _list(
 ) -> Template:
     tests = await buy_rule_tests.read_all(session, caller)
     verdicts = {}
-    # Checking the tests values thousands of cards, so a person has to request it.
+    # Checking the tests values thousands of cards, so it happens only on request.
     if tests.rule_tests and "check" in request.query_params:
         told = await buy_rule_tests.check(session, caller, clock.now())
         verdicts = {one.id: one for one in told.rule_tests}
@@ -130,7 +130,9 @@ async def _rule(
     problem: errors.Problem | None = None,
     on: int | None = None,
 ) -> Template:
-    """Show a rule as `form` says it, with its effect on a collection: `on`, or the newest."""
+    """Show a rule with the values of `form`, and its effect on the collection `on`, or on the
+    newest.
+    """
     effect, problem_of_effect = None, problem
     lists = await _lists(session, caller)
     if problem is None:
@@ -170,7 +172,9 @@ def _said(problem: errors.Problem | None) -> str:
 def _asked(
     form: RuleForm, lists: Mapping[str, int], rule_id: int, on: int | None
 ) -> dict[str, object]:
-    """Return the body of the form's rule, which rule it takes the place of, and the collection."""
+    """Return the body of a preview: the form's rule, the id of the stored rule that it replaces,
+    and the id of the collection.
+    """
     texts = form.texts | {"name": form.texts["name"] or "Draft"}
     body = body_of(RuleForm(texts, form.rows), lists)
     return body | {"rule_id": rule_id or None, "collection_id": on}
@@ -191,7 +195,7 @@ async def show_effect(
     form: Form,
     session: AsyncSession,
 ) -> Template:
-    """Show next to the form what the rule would pay for a collection."""
+    """Show what the form's rule would pay for a collection, as a part of the page."""
     problem, effect = "", None
     try:
         typed = read_form(form.__getitem__, form.all)
@@ -211,8 +215,8 @@ async def save_buy_rule(
     session: AsyncSession,
     rule_id: int,
 ) -> Template | Response[str]:
-    """Save the form; rule 0 is a new one. Other buttons show it again: with its effect, or without
-    one row of a table.
+    """Save the form's rule; rule 0 means a new rule. A button for the effect shows the form again
+    with its effect; a button for a row shows it again without that row.
     """
     typed, action = read_form(form.__getitem__, form.all), form["action"]
     if action == "preview" or action.startswith("drop:"):
@@ -232,7 +236,7 @@ async def save_buy_rule(
 
 
 def _drop(form: RuleForm, action: str) -> None:
-    """Take away the row that a button like `drop:bands:1` names, if it is there."""
+    """Remove the row that a button like `drop:bands:1` names, if the form has it."""
     _, _, row = action.partition(":")
     table, _, place = row.partition(":")
     at = whole(place, len(form.rows.get(table, [])) - 1)

@@ -1,6 +1,6 @@
-"""The page of one card: its place in the list that led here, its other conditions, prices of all
-sources with their age, history, orders, shelves and lists, its match, and the explanation of its
-target; and the page that settles a match.
+"""The page of one card: its position in the list that led here, the same product in other
+conditions, prices of all sources with their age, history, orders, shelves, lists, match, and the
+explanation of its target. Another page settles the match.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import opened, reading
 
 SOLD = 10
-# The fields of a rule that can be tried on the page, as the address names them.
+# The parameters of the address that change the card's rule for a trial.
 CHANGES = ("price_source", "percent", "adjust_amount", "floor", "ceiling")
 
 
 class Place(NamedTuple):
-    """Where the card is in the list that led to it: `name` is the view or the search, `before` and
-    `after` lead to its neighbors.
+    """The card's position in the list that led to it. `name` is the name of the list's view, or its
+    search; `before` and `after` are the addresses of the card's neighbors.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Place(NamedTuple):
 async def place_of(
     request: PageRequest, caller: Caller, settings: Settings, card_id: int
 ) -> Place | None:
-    """Return the card's place in the list of the address; None if the card is not in the list."""
+    """Return the card's position in the address's list; None if the card is not there."""
     at = read_id(str(request.query_params.get("at", "")))
     if at is None or not 0 < at <= limits.CARDS_SCROLLED:
         return None
@@ -95,7 +95,7 @@ async def place_of(
         if not place:
             return FoundCards([], 0)
         one = replace(asked.page, page=place, per_page=1)
-        # A search ends its reading.
+        # A search is the last read of a reading, so each search gets its own.
         async with reading(request) as reads:
             return (await search_cards(reads, caller, asked.wanted, one, seconds)).found
 
@@ -138,7 +138,7 @@ async def card_page(
     if whole := request.query_params.get("history") == "all":
         row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
     card = with_history(row, history)
-    # These two reads take the longest, so each has its own connection.
+    # These two reads take the longest, so they run concurrently, each on its own connection.
     match, why = await at_once(
         _match(request, caller, card_id),
         _why(request, caller, store, card),
@@ -181,7 +181,7 @@ async def card_page(
 
 
 def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> TemplateValues:
-    """Return the explanation of the target: sources, receipt, fall and ladder. Pure."""
+    """Return the page's values that explain the target: sources, receipt, fall and ladder. Pure."""
     receipt = receipt_of(steps)
     return {
         "gate_hold": gate_hold(steps),
@@ -193,7 +193,7 @@ def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> T
 
 
 async def _costs(request: PageRequest, caller: Caller, card: CardWithHistory) -> TemplateValues:
-    """Return the card's lots and profit, for a caller who sees revenue."""
+    """Return the card's lots and profit; no cost if the caller may not see revenue."""
     if not caller.sees_revenue or card.contribution is not None or card.custom:
         return {"cost": None}
     number = card.marketplace_id
@@ -213,7 +213,9 @@ async def _match(request: PageRequest, caller: Caller, card_id: int) -> MatchBod
 def _receipts(
     changed: WhatIf | None, why: Explanation | None, then: ReceiptThen | None
 ) -> TemplateValues:
-    """Return the receipts of a changed rule, of the present price and of the moment of a sale."""
+    """Return the receipts of the target under the tried rule, of the present target, and of the
+    price at which a copy was sold.
+    """
     return {
         "receipt_if": receipt_of(changed.steps if changed else []),
         "kept_receipt": receipt_of(_kept_steps(why)),
@@ -232,7 +234,7 @@ async def _why(
     store: Store,
     card: CardWithHistory,
 ) -> Explanation | None:
-    """Return the explanation; a contribution has none."""
+    """Return the explanation of the target; None if the card is a contribution."""
     if card.contribution is not None:
         return None
     async with opened(request, snapshot=True) as session:
@@ -251,7 +253,7 @@ async def _then(
     card: CardWithHistory,
     at: datetime | None,
 ) -> ReceiptThen | None:
-    """Return the receipt in force at the moment of the address; None without a moment."""
+    """Return the stored receipt of the price at the time `at`; None without a time."""
     if at is None or card.contribution is not None:
         return None
     async with opened(request, snapshot=True) as session:
@@ -264,8 +266,8 @@ async def _changed(
     card: CardWithHistory,
     changes: Mapping[str, str],
 ) -> tuple[WhatIf | None, str]:
-    """Return the card's target with the address's changes of its rule, or the reason why it has
-    none.
+    """Return the card's target under its rule with `changes`, or the reason why it has
+    no target.
     """
     if caller.role != "owner" or not any(changes.values()):
         return None, ""
@@ -278,8 +280,8 @@ async def _changed(
 
 
 def body_of(changes: Mapping[str, str]) -> dict[str, object]:
-    """Return the changed fields of a rule: per cent become basis points. Pure. Raises
-    InvalidRule.
+    """Return the changed fields as the body of a rule, with percentages as basis points. Pure.
+    Raises InvalidRule.
     """
     body: dict[str, object] = {
         name: value for name, value in changes.items() if value and name != "percent"
@@ -309,7 +311,7 @@ async def pin_card(
 
 
 def _after(form: Form, card_id: int, done: str) -> Response[str]:
-    """Return to where the form was: the table of cards, or the card's page."""
+    """Send the browser back to the page with the form: the table of cards, or the card's page."""
     return back_to(form["back"], done) if form["back"] else see(f"/cards/{card_id}", done=done)
 
 
@@ -317,7 +319,7 @@ def _after(form: Form, card_id: int, done: str) -> Response[str]:
 async def place_card(
     caller: Caller, form: Form, session: AsyncSession, card_id: int
 ) -> Response[str]:
-    """Move the copies of a place, or those that are unassigned, to the place that was typed."""
+    """Move the copies in one place, or the unassigned copies, to the typed place."""
     origin = read_place(form["from"]) if form["from"] else None
     target = read_place(form["place"]) if form["place"] else None
     copies = await assign(session, caller, card_id, origin, target, clock.now())
@@ -349,7 +351,7 @@ async def _marketplace_id(request: PageRequest, caller: Caller, card_id: int) ->
 
 @post_form("/cards/{card_id:int}/publish")
 async def publish_card(caller: Caller, bounded: AsyncSession, card_id: int) -> Response[str]:
-    """Let everybody of the shop see a contribution."""
+    """Make a contribution visible to all members of the shop."""
     await publish(bounded, caller, card_id, clock.now())
     return see(f"/cards/{card_id}", done=message("card_published"))
 
@@ -360,7 +362,7 @@ async def match_page(
     caller: Caller,
     card_id: int,
 ) -> Template:
-    """Show products of the catalog that the card may be."""
+    """Show the products in the catalog that the card may be."""
     async with reading(request) as reads:
         match = await read_match(reads, caller, card_id)
         row, _ = await read_card(reads, caller, card_id)

@@ -21,7 +21,7 @@ SERIES = {
     "Low with shipping": "low_price_with_shipping",
     "Direct low": "direct_low",
 }
-# A source as rules name it, as the card has it, and as people call it.
+# Each price source: its name in rules, the field of the card, and its name on pages.
 SOURCES = (
     ("market", "market_price", "Market"),
     ("low", "low_price", "Low"),
@@ -29,13 +29,13 @@ SOURCES = (
     ("direct_low", "direct_low", "Direct low"),
     ("current", "price", "Your price"),
 )
-# How many days the charts may show; the address names them.
+# The numbers of days that the charts can show, as the address names them.
 DAYS = ("30", "90", "365")
 
 
 class Source(NamedTuple):
-    """`since` is the time of the first observation of the amount; `unused` is the reason why the
-    rule skips the source.
+    """A price source of the card. `since` is the time when the present amount was first observed;
+    `unused` is the reason why the rule skips the source.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Source(NamedTuple):
 
 
 def sources_of(card: CardWithHistory, steps: Sequence[JsonMapping]) -> list[Source]:
-    """Return the price sources side by side. Pure."""
+    """Return the card's price sources. Pure."""
     source_step = next((step for step in steps if step["name"] == "price_source"), {})
     unused = {one["source"]: one["reason"] for one in source_step.get("unused_sources", ())}
     return [
@@ -62,8 +62,8 @@ def sources_of(card: CardWithHistory, steps: Sequence[JsonMapping]) -> list[Sour
 
 
 def seen_since(history: Sequence[PriceObservation], key: str) -> str | None:
-    """Return when the present amount was first seen without a break; the newest comes first.
-    Pure.
+    """Return the time of the first observation in the unbroken run that has the present amount. The
+    newest observation is first. Pure.
     """
     since = None
     for seen in history:
@@ -74,7 +74,9 @@ def seen_since(history: Sequence[PriceObservation], key: str) -> str | None:
 
 
 def charts_of(card: CardWithHistory, days: str) -> TemplateValues:
-    """Return the charts' points of these days, and the series that the card ever had."""
+    """Return the points of the charts for these days, and the names of all series that the card has
+    ever had an amount for.
+    """
     shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
     return {
         "points": [
@@ -91,11 +93,13 @@ def charts_of(card: CardWithHistory, days: str) -> TemplateValues:
 
 
 def days_of(asked: str, *, whole: bool) -> str:
-    """Return the days of the charts: 90, if the address names none of DAYS. Pure."""
+    """Return the number of days for the charts, "" for all days; 90 if `asked` is not in DAYS.
+    Pure.
+    """
     return "" if whole else asked if asked in DAYS else "90"
 
 
 def is_of(seen: PriceObservation, days: str, now: datetime) -> bool:
-    """Return whether an observation is within these days; "" means all days. Pure."""
+    """Return whether an observation is within the last `days`; "" means all days. Pure."""
     moment = clock.read_moment(seen.observed_at)
     return not days or moment is None or moment >= now - timedelta(days=int(days))

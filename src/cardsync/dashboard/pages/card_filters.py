@@ -1,4 +1,4 @@
-"""The filters and views of the page of cards, as terms of its search. Pure."""
+"""The filters and views on the page of cards, as terms of its search. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cardsync.stock.search.chips import chips_of, query_of, with_part
 from cardsync.stock.search.fields import QueryError
 
-# Parts that one click adds to a search or takes away.
+# Terms that a quick filter adds to a search or removes from it, each with its name.
 FILTERS = (
     ("is:foil", "Foil"),
     ("is:pinned", "Pinned"),
@@ -22,7 +22,7 @@ FILTERS = (
     ("unsold>90", "No sale in 90 days"),
     ("-has:cost", "Cost unknown"),
 )
-# The fields of the form of more filters: each that is filled becomes a term of the search.
+# The fields in the form of further filters. Each filled field becomes a term of the search.
 MORE_FILTERS = {
     "in_set": 'set:"{}"',
     "in_cond": "cond:{}",
@@ -35,7 +35,7 @@ MORE_FILTERS = {
     "age_over": "age>{}",
     "unsold_over": "unsold>{}",
 }
-# The views that every shop has, before its own.
+# The views that every shop has. The shop's saved searches follow them.
 VIEWS = (
     ("", "All"),
     ("is:underpriced", "Under target"),
@@ -46,19 +46,21 @@ VIEWS = (
 )
 
 
-# The sentence of search/fields.py that names the nearest valid word.
+# The error of search/fields.py that suggests the nearest valid word.
 _NEAREST = re.compile(r"""(.*?["']([^"']+)["'].*?)\. Did you mean ([^?]+)\?""", re.S)
 
 
 class View(NamedTuple):
-    """A search under a name."""
+    """A search with a name."""
 
     query: str
     name: str
 
 
 class Filter(NamedTuple):
-    """A quick filter, whether the search has it, and the search with the filter toggled."""
+    """A quick filter, whether the search contains it, and the address's search after a
+    click on it.
+    """
 
     name: str
     on: bool
@@ -66,8 +68,8 @@ class Filter(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """An invalid search, cut at its wrong word. `nearest` is the most similar valid word, and
-    `better` the search with that word.
+    """An invalid search, split at its wrong word. `nearest` is the most similar valid word, and
+    `better` is the search with that word in place of the wrong one.
     """
 
     message: str
@@ -79,13 +81,13 @@ class Fault(NamedTuple):
 
 
 def filters_of(search: str) -> list[Filter]:
-    """Return the quick filters of a search. Pure. Raises QueryError."""
+    """Return the quick filters for a search. Pure. Raises QueryError."""
     has = {chip.text for chip in chips_of(search)}
     return [Filter(name, part in has, with_part(search, part)) for part, name in FILTERS]
 
 
 def fault_of(search: str, message: str, at: int) -> Fault:
-    """Cut a search at the word that begins at an offset. Pure."""
+    """Split an invalid search at the word that begins at offset `at`. Pure."""
     rest = search[at:]
     word = rest.split(None, 1)[0] if rest.strip() else ""
     known = _NEAREST.fullmatch(message)
@@ -95,7 +97,7 @@ def fault_of(search: str, message: str, at: int) -> Fault:
 
 
 def filters_in(given: Mapping[str, Sequence[str]]) -> str:
-    """Return the filled fields of the form of more filters as terms of a search. Pure."""
+    """Return the filled fields in the form of further filters as terms of a search. Pure."""
     filled = ((pattern, last_value(given, name)) for name, pattern in MORE_FILTERS.items())
     return " ".join(pattern.format(text.replace('"', "")) for pattern, text in filled if text)
 
@@ -105,7 +107,7 @@ def last_value(given: Mapping[str, Sequence[str]], name: str) -> str:
 
 
 def joined(search: str, term: str) -> str:
-    """Return a search with one more term; if they are invalid, both stay as typed. Pure."""
+    """Return a search with one more term. If either is invalid, both are joined as typed. Pure."""
     texts = [text for text in (search, term) if text]
     if len(texts) < 2:
         return "".join(texts)

@@ -23,7 +23,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def _read(form: Form, shape: type[S]) -> S:
-    """Read the fields of a lot's form; an empty cost is unknown. Raises InvalidPayload."""
+    """Read the fields of a lot's form; an empty cost means unknown. Raises InvalidPayload."""
     given: dict[str, str | None] = {n: form[n] for n in shape.__struct_fields__ if form[n]}
     if "cost" in form:
         given["cost"] = typed_number(form["cost"]) or None

@@ -1,5 +1,6 @@
-"""The page of cards: a table by the address's search, filter, order and columns, with the search as
-chips, saved searches as views, and one card beside the table if the address names it.
+"""The page of cards: a table with the address's search, filter, order and columns. The page shows
+the search as chips, the saved searches as views, and one card beside the table if the address names
+one.
 """
 
 from __future__ import annotations
@@ -65,18 +66,21 @@ NAMES = {
     "lists": "Lists", "game": "Game", "marketplace_id": "SKU", "updated": "Updated",
     "cost": "Cost", "margin": "Margin", "rule": "Rule", "last_sold": "Last sold",
 }  # fmt: skip
-# Columns leave a narrow table by their weight, the third first; the others stay.
+# The style sheet hides columns when the table is narrow: first all columns that are not named here,
+# then `w2`, then `w1`. Columns with an empty weight always stay.
 WEIGHTS = {
     "market": "w1", "trend": "w1", "condition": "w2", "target": "w2", "quantity": "", "price": "",
     "change": "",
 }  # fmt: skip
-# The columns of money that only the shop's owner sees.
+# Columns with amounts that only callers who may see revenue get.
 OWNERS_COLUMNS = frozenset({"cost", "margin"})
 
 
 @dataclass(frozen=True)
 class CardsRequest:
-    """The address's choice of cards. `term` was typed beside the chips and is part of `wanted`."""
+    """The filter, page and columns that an address names. `term` was typed beside the chips and is
+    also part of the search in `wanted`.
+    """
 
     wanted: CardFilter
     page: CardPage
@@ -91,7 +95,7 @@ class CardsRequest:
 
 
 def read_asked(given: Mapping[str, Sequence[str]]) -> CardsRequest:
-    """Read the address. Raises InvalidPayload."""
+    """Read an address of the page. Raises InvalidPayload."""
     term = joined(last_value(given, "term"), filters_in(given))
     search = joined(last_value(given, "search"), term)
     return CardsRequest(
@@ -131,7 +135,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         request,
         caller,
         "cards.html",
-        # A form sends its empty fields too; the address bar shows none of them.
+        # A form also sends its empty fields, and the browser's address should have none of them.
         headers={"HX-Push-Url": address(**here)} if by_script else None,
         cards=[card_body(row) for row in found.cards],
         marks=marks,
@@ -167,7 +171,9 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
 async def _with_names(
     reads: Reading, caller: Caller, given: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[str]]:
-    """Return the address with names of the shop's cards in quotes, so that chips show them whole."""
+    """Return the address's values, with the names of the shop's cards quoted in the search, so that
+    a chip shows a whole name.
+    """
     changed = dict(given)
     for name in ("search", "term"):
         with suppress(QueryError):
@@ -212,7 +218,7 @@ async def _rule_names(
 
 
 async def _rules(request: PageRequest, caller: Caller) -> list[tuple[str, str]]:
-    """Return the names of the rules, as the form of more filters offers them to an owner."""
+    """Return the names of the rules for the form of further filters, for an owner."""
     if caller.role != "owner":
         return []
     async with opened(request) as session:
@@ -221,7 +227,7 @@ async def _rules(request: PageRequest, caller: Caller) -> list[tuple[str, str]]:
 
 
 class Peek(NamedTuple):
-    """One card next to the table, with the steps to its present target."""
+    """One card beside the table, with the receipt of its present target."""
 
     card: CardBody
     trend: Trend | None
@@ -233,7 +239,7 @@ class Peek(NamedTuple):
 
 
 async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Peek | None:
-    """Return the card that the address names, if it exists."""
+    """Return the card that the address names; None if there is no such card."""
     if card_id is None:
         return None
     now = clock.now()
@@ -254,7 +260,9 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
 
 
 async def pinned_by(session: AsyncSession, caller: Caller, pin: ExplainedPin | None) -> str:
-    """Return the name of who pinned a card, for the beginning of a sentence."""
+    """Return the name of the member who pinned a card, capitalized for the beginning of
+    a sentence.
+    """
     if pin is None or pin.by in (None, caller.actor):
         return "You"
     name = (await names_in(session, caller, [pin.by])).get(pin.by, pin.by)
@@ -263,7 +271,9 @@ async def pinned_by(session: AsyncSession, caller: Caller, pin: ExplainedPin | N
 
 @get("/cards/order")
 async def order_of_search(request: PageRequest, caller: Caller) -> Response[bytes]:
-    """Send the ids of all cards of a search in its order, by which scrolling asks for rows."""
+    """Send the ids of all cards that a search finds, in their order; the scrolling table then
+    requests rows by these ids.
+    """
     asked = read_asked(request.query_params.dict())
     async with reading(request) as reads:
         ids = await order_of_cards(reads, caller, asked.wanted, asked.page)
@@ -272,8 +282,8 @@ async def order_of_search(request: PageRequest, caller: Caller) -> Response[byte
 
 @get("/cards/more")
 async def more_cards(request: PageRequest, caller: Caller) -> Template:
-    """Show the rows of some cards, which scrolling puts into the table, and what a form did that
-    led here.
+    """Show the rows of the requested cards, which a script inserts into the scrolling table, and
+    the message of the form that led here.
     """
     given = request.query_params.dict()
     asked = read_asked(given)
@@ -303,7 +313,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
 
 @get("/cards/peek")
 async def peek_at_card(request: PageRequest, caller: Caller) -> Template:
-    """Show one card beside the table, without the table."""
+    """Show one card as the part of the page beside the table."""
     asked = read_asked(request.query_params.dict())
     return show(
         request,
@@ -321,14 +331,14 @@ async def marks_of(
     caller: Caller,
     rows: Sequence[CardRow],
 ) -> dict[int, CardBadges]:
-    """Return the badges of the shown cards, by the card's id."""
+    """Return the badges of the shown cards, by card id."""
     ids = [row.id for row in rows]
     return {one.card_id: one for one in await badges_of(session, caller, [], ids, clock.now())}
 
 
 class Choice(NamedTuple):
-    """A column, and the lists of columns after moving it earlier, moving it later or hiding it;
-    empty if that is impossible.
+    """A column, and the lists of columns after it was moved earlier, moved later or hidden; a list
+    is empty if that is impossible.
     """
 
     name: str
@@ -338,7 +348,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(columns: tuple[str, ...]) -> list[Choice]:
-    """Return the possible actions on each column. Pure."""
+    """Return the possible changes of each column. Pure."""
     last = len(columns) - 1
     return [
         Choice(
@@ -364,7 +374,7 @@ def address_of(
     /,
     **changed: object,
 ) -> str:
-    """Return the address of the same page with other parameters."""
+    """Return the address of the same table with the changed parameters."""
     query = {
         "search": wanted.search,
         "game": wanted.game,
@@ -402,7 +412,7 @@ async def save_search(caller: Caller, form: Form, bounded: AsyncSession) -> Resp
 async def change_search(
     caller: Caller, form: Form, bounded: AsyncSession, search_id: int
 ) -> Response[str]:
-    """Rename, move or delete a saved search, as the form's button says."""
+    """Rename, move or delete a saved search, depending on the form's button."""
     action, now = form["action"], clock.now()
     if action == "delete":
         await saved_searches.delete_search(bounded, caller, search_id, now)

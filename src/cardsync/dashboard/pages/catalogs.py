@@ -1,5 +1,5 @@
 """The operators' page of card catalogs: the age and the problems of each game's catalog, and the
-buttons that install or renew one, or load one from a file.
+buttons that install or update a catalog, or load it from a file.
 """
 
 from __future__ import annotations
@@ -77,13 +77,17 @@ async def _shown(
 
 
 def _is_shown(one: CatalogShown, is_own: bool) -> bool:
-    """A game that nobody here sells or installed is offered below the table."""
+    """Return whether the table shows a game's catalog. Below the table the page offers the games
+    that no shop sells and whose catalog is not installed.
+    """
     return is_own or one.state != "not_installed"
 
 
 @post_form(PATH)
 async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Ask for the catalogs that the form names, of one source or of the first one of each game."""
+    """Request the catalogs of the games that the form names, from the form's source, or from the
+    first source of each game.
+    """
     source = form["source"] or None
     asked = await catalog_installs.ask_for(session, caller, form.all("game"), source, clock.now())
     done = message("catalogs_asked", asked) if asked else message("same")
@@ -94,7 +98,7 @@ async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
 async def change_by_form(
     caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Response[str]:
-    """Choose when catalogs are updated, and whether an old one is told."""
+    """Choose when catalogs are updated, and whether the service reports an old one."""
     now, on = clock.now(), {name: bool(form[name]) for name in ("nightly", "tell")}
     changed = await catalog_installs.change_updates(
         session, caller, settings, now, nightly=on["nightly"], tells=on["tell"]
@@ -104,7 +108,7 @@ async def change_by_form(
 
 @post_form(f"{PATH}/back")
 async def go_back_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Ask for the last version of the catalog that the form names, with its source."""
+    """Request the previous version of the catalog that the form names, with its source."""
     game, _, source = form["version"].partition("/")
     now = clock.now()
     asked = await catalog_installs.ask_to_go_back(session, caller, game, source or None, now)
@@ -112,7 +116,9 @@ async def go_back_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
 
 
 async def _installer(request: PageRequest, _: object) -> None:
-    """Refuse everybody else before half a gigabyte is received. Raises OperatorRequired."""
+    """Refuse a caller who may not install catalogs before the file, up to half a gigabyte, is
+    received. Raises OperatorRequired.
+    """
     caller = provide_caller(request)
     async with opened(request) as session:
         await catalog_installs.need_installer(session, caller)

@@ -1,4 +1,4 @@
-"""The pages of collections: the list of customers' files, and a collection with its progress, the
+"""The pages of collections: the list of customers' files, and one collection with its progress, the
 rows that wait for a choice, and its value.
 """
 
@@ -27,7 +27,7 @@ from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
 from cardsync.web.forms import Form
 
-# Sellers' names for our columns.
+# Sellers' names for the service's columns.
 COLUMN_NAMES: Final = {
     "copies": "Copies",
     "foil_copies": "Foil copies",
@@ -102,8 +102,8 @@ async def collection_page(
     page = paging_of(request, read_collections.ROWS_PER_PAGE).page
     waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
     valued = None
-    # A page that looks again every two seconds values nothing meanwhile, nor does one that asks for
-    # choice after choice, unless the amount is asked for.
+    # Valuing a collection is slow. So the page does not do it while it reloads every two seconds,
+    # nor while rows wait for choices, unless the address requests the value.
     asked = "value" in request.query_params
     if found.state == "done" and (asked or not waiting.rows):
         valued = await value_collection.value_collection(
@@ -133,7 +133,9 @@ async def choose_row(
     session: AsyncSession,
     collection_id: int,
 ) -> Response[str]:
-    """Settle one row: the product that a button names, or nothing where it is left out."""
+    """Settle one row: use the product that a button names, or leave the row out if the button names
+    none.
+    """
     row, product = read_id(form["row"]), read_id(form["product_id"])
     if row is None or (form["product_id"] and product is None):
         raise errors.InvalidPayload("row: must be a row of the file")

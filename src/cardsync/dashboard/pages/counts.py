@@ -1,5 +1,5 @@
-"""The page of counts, and the page of one cycle count: the cards that should be in a box, the form
-for the counted copies, and the buttons that settle or cancel.
+"""The page of counts, and the page of one cycle count: the cards that should be in a box, a form
+for the counted copies, and the buttons that settle or cancel the count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SUGGESTED = 10
 async def counts_page(
     request: PageRequest, caller: Caller, bounded_snapshot: AsyncSession
 ) -> Template:
-    """Show the boxes that are most worth counting, and the newest counts."""
+    """Show the boxes that most need a count, and the newest counts."""
     suggested = await count_reads.suggested(bounded_snapshot, caller, clock.now(), SUGGESTED)
     history = await count_reads.history(bounded_snapshot, caller, None, None)
     who = await whose(bounded_snapshot, caller, history.rows)
@@ -55,7 +55,7 @@ async def counts_page(
 async def whose(
     session: AsyncSession, caller: Caller, counts: Iterable[ShelfCount | CountInFull]
 ) -> Callable[[str], str]:
-    """Return the function that returns the names of the people who began the counts."""
+    """Return a function that returns the name of a member who began one of the counts."""
     names = await names_in(session, caller, [one.begun_by for one in counts])
     return partial(actor_words, names=names)
 
@@ -96,7 +96,7 @@ async def count_page(
 async def see_cards(
     caller: Caller, form: Form, session: AsyncSession, count_id: int
 ) -> Response[str]:
-    """Note the lines of which a quantity was typed; the others stay unseen."""
+    """Save the typed quantities. Lines without a quantity stay unseen."""
     sights = sights_of(form)
     await cycle_counts.see(session, caller, count_id, sights, clock.now())
     noted = message("lines_noted", len(sights))
@@ -104,8 +104,8 @@ async def see_cards(
 
 
 def sights_of(form: Form) -> list[cycle_counts.Sight]:
-    """Read the fields seen-<card>-<slot>, and one card that was found. Pure. Raises InvalidPayload
-    if a field is not a number, or if none is filled in.
+    """Read the fields seen-<card>-<slot>, and the card that was searched for. Pure. Raises
+    InvalidPayload if a field is not a number, or if no field is filled in.
     """
     sights = []
     for name in form:
@@ -151,7 +151,7 @@ def _quantity(form: Form, name: str) -> int:
 async def end_count(
     caller: Caller, form: Form, session: AsyncSession, count_id: int
 ) -> Response[str]:
-    """Settle or cancel a count, as the form's button says."""
+    """Settle or cancel a count, depending on the form's button."""
     action, now = form["action"], clock.now()
     if action not in ("keep", "missing", "cancel"):
         raise errors.InvalidPayload("action: must be keep, missing or cancel")

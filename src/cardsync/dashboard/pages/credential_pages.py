@@ -1,7 +1,6 @@
-"""The settings' pages of what opens the shop: the keys of agents, and a member's own passkeys and
-sessions.
+"""The settings' pages of credentials: the keys of agents, and a member's own passkeys and sessions.
 
-A key that is shown only once is on the page that answers its form.
+A key is shown only once, on the page that answers its form.
 """
 
 from __future__ import annotations
@@ -71,7 +70,9 @@ async def replace_key(
 
 @post_form("/settings/keys/{key_id:int}/{mark:str}")
 async def mark_key(caller: Caller, session: AsyncSession, key_id: int, mark: str) -> Response[str]:
-    """The button below the warning is the owner's confirmation."""
+    """Set whether the loss limits count a key's changes. The form's button is below a warning, so a
+    click on it is the owner's confirmation.
+    """
     if mark not in ("own-script", "limited"):
         raise errors.NotFound
     own = mark == "own-script"
@@ -92,7 +93,7 @@ async def sign_in_ways(
     session: AsyncSession,
     settings: Settings,
 ) -> Template:
-    """Every member has the own ways in here."""
+    """Show the member's own passkeys and sessions."""
     own = [struct_of(PasskeyBody, row) for row in await passkeys.listed(session, caller)]
     rows = await own_sessions.sessions(session, caller, settings, clock.now())
     try:

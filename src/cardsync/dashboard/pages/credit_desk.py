@@ -1,6 +1,4 @@
-"""The pages of customers who sell to the shop, with their store credit; and the public buylist's
-settings.
-"""
+"""The pages of buying customers with their store credit, and the public buylist's settings."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ async def buying_customer_page(
         sheet=await credit_entries.credit_of(session, caller, customer_id),
         offers=found.offers,
         chips=CHIPS,
-        # The form's own key: sent twice, it makes one entry.
+        # The form's own key, so that a form that is sent twice makes only one entry.
         key=secrets.token_urlsafe(18),
     )
 
@@ -84,7 +82,7 @@ async def change_by_form(
 async def credit_by_form(
     caller: Caller, form: Form, session: AsyncSession, customer_id: int
 ) -> Response[str]:
-    """Add credit or spend it, as the pressed button says."""
+    """Add store credit or spend it, depending on the pressed button."""
     amount = read_json.read(form["amount"], Decimal, "amount: ", strict=False)
     if amount < 0:
         raise errors.InvalidPayload("amount: must not be negative")

@@ -1,5 +1,5 @@
-"""The page behind a customer's link: one offer of the shop, and the form that accepts or declines
-it. It works without scripts, and shows nothing else of the shop.
+"""The page that a customer opens with a link: one offer of the shop, and the form that accepts or
+declines it. The page works without scripts, and shows nothing else of the shop.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
 from cardsync.web.request import AnyRequest, AnyResponse
 
-# No address of the page leaves it, no cache keeps it, and no search engine shows it.
+# The page's address contains a secret: browsers must not send it to other sites, and search engines
+# must not list it.
 CUSTOMER_HEADERS = HEADERS | {
     "Referrer-Policy": "no-referrer",
     "X-Robots-Tag": "noindex, nofollow",
 }
-# A phone sends two fields a line, and a form has at most 2,000.
+# The form has two fields for each line, and a form may have at most 2,000 fields.
 LINES_SHOWN: Final = 500
 WAYS = [("cash", "Cash"), ("credit", "Store credit"), ("split", "Split")]
 
@@ -57,8 +58,8 @@ async def offer_picture(
     product_id: int,
     size: str,
 ) -> Response[bytes]:
-    """The picture of a product. It is served from our own origin, so that no other site learns the
-    token.
+    """Send the picture of a product. The service sends it itself, so that no other site learns the
+    token in the page's address.
     """
     shown = await of_product(database, caller, store, product_id, size)
     return answer(shown, request.headers.get("if-none-match"), FOREVER)
@@ -68,7 +69,7 @@ async def offer_picture(
 async def answer_by_form(
     request: PageRequest, caller: Caller, session: AsyncSession, form: Form, token: str
 ) -> Response[str] | Template:
-    """Accept or decline. The form has no token of its own, because no cookie authorizes it."""
+    """Accept or decline the offer. The form has no token, because no cookie authorizes it."""
     link = link_of(request.scope)
     now = clock.now()
     revision = read_id(form["revision"]) or 0
@@ -90,7 +91,7 @@ async def answer_by_form(
 async def _accept(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, form: Form
 ) -> None:
-    """Raises what `answer_yes` raises."""
+    """Accept the form's lines of the offer. Raises what `answer_yes` raises."""
     way: Way | None = next((way for way in get_args(Way) if way == form["way"]), None)
     if way is None:
         raise errors.InvalidPayload("way: choose cash, store credit or split")
@@ -111,7 +112,7 @@ async def _accept(
 
 
 class Part(NamedTuple):
-    """The lines of one page, counted from 1."""
+    """The offer's lines on one page; pages are counted from 1."""
 
     rows: list[OfferLine]
     page: int
@@ -119,7 +120,7 @@ class Part(NamedTuple):
 
 
 def part_of(request: PageRequest, lines: list[OfferLine], most: int) -> Part:
-    """Return the page of an offer's lines that the address names."""
+    """Return the lines on the page that the address names."""
     pages = max(-(-len(lines) // most), 1)
     page = min(read_id(request.query_params.get("lines", "")) or 1, pages)
     return Part(lines[(page - 1) * most : page * most], page, pages)
@@ -174,7 +175,9 @@ async def _shown(
 
 
 class Brings(NamedTuple):
-    """A line as it counts now, and the sums of its copies in cash and in credit."""
+    """A line with its present copies and prices, and the sums of its copies in cash and
+    in credit.
+    """
 
     line: OfferLine
     copies: int
@@ -191,7 +194,7 @@ def _brings(line: OfferLine) -> Brings:
 
 
 def _payable(reader: Reader, cash: Decimal, credit: Decimal) -> list[tuple[Way, str, str]]:
-    """Return the ways in which the offer can be paid, the highest amount first."""
+    """Return the ways in which the shop can pay for the offer, the highest amount first."""
     more = f"{reader.money(credit - cash)} more than cash" if credit > cash else ""
     ways: list[tuple[Way, str, str]] = []
     if credit:
@@ -225,7 +228,7 @@ def refused(
     request: AnyRequest,
     problem: errors.Problem,
 ) -> AnyResponse | Template:
-    """Show a page, without a sign-in, that explains why the link is invalid."""
+    """Show a visitor without a sign-in why the link does not work."""
     if isinstance(problem, errors.OfferLinkEnded):
         return _ended(sentence(problem), problem.status)
     return page(

@@ -1,5 +1,5 @@
-"""The page that finds anything by a few words: cards, orders, buyers, sets, lists, rules and pages.
-The palette shows the same links.
+"""The page that finds cards, orders, buyers, sets, lists, rules and pages by a few words. The
+palette shows the same links.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DAY: Final = 86_400
 
 
 class Hit(NamedTuple):
-    """A link to a thing; a card has its picture."""
+    """A link to one result. A card has its picture."""
 
     href: str
     name: str
@@ -43,8 +43,8 @@ class Hit(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The hits of one kind; `all_of_them` is the address of all hits, if there are more. `total` is
-    None if it was not counted.
+    """The results of one kind. `total` is None if it was not counted; `all_of_them` is the address
+    of all results, if there are more.
     """
 
     name: str
@@ -55,8 +55,8 @@ class Kind(NamedTuple):
 
 @get("/find")
 async def find_page(request: PageRequest, caller: Caller) -> Template:
-    """Show the results for the words; `part` restricts them to one of PARTS, so that the palette
-    shows each as it arrives.
+    """Show the results for the words. `part` restricts them to one entry of PARTS, so that the
+    palette shows each part as it arrives.
     """
     words = (request.query_params.get("search") or "").strip()[:WORDS_MOST]
     part = PARTS.get(request.query_params.get("part", ""))
@@ -68,16 +68,16 @@ async def find_page(request: PageRequest, caller: Caller) -> Template:
 
 @get(PALETTE)
 async def palette_pages(request: PageRequest, caller: Caller) -> Template:
-    """Show the palette's fixed entries: it requests them when it is opened first, and the browser
-    caches them.
+    """Show the palette's fixed entries. The palette requests them when it is first opened, and the
+    browser caches them.
     """
     headers = {"Cache-Control": f"private, max-age={_DAY}"}
     return show(request, caller, "palette_pages.html", headers=headers, goals=goals_for(caller))
 
 
 def as_search(words: str) -> str:
-    """Return words as a search of cards: parts that the language cannot parse are searched as text.
-    Pure.
+    """Return words as a search of cards. Words that the search language cannot parse become a
+    quoted text. Pure.
     """
     try:
         chips_of(words)
@@ -94,7 +94,7 @@ async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]
         answer = await search_cards(reads, caller, CardFilter(search=search), page, seconds)
     rows, total, status = answer.found.cards, answer.found.total, ""
     if len(rows) < MOST:
-        # Sold-out cards fill the rest.
+        # If few cards in stock match, sold-out cards fill the list.
         async with reading(request) as reads:
             wanted = CardFilter(search=search, status="gone")
             answer = await search_cards(reads, caller, wanted, page, seconds)
@@ -112,7 +112,7 @@ def _printing(card: CardBody) -> str:
 
 
 async def _orders(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
-    """Find orders by number and buyer, and the buyers among them."""
+    """Find orders by number and buyer, and the buyers of these orders whose names match."""
     wanted = OrderFilter(search=words, per_page=MOST, items_per_order=0, counted=False)
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
@@ -135,7 +135,7 @@ def _order(order: OrderRow) -> str:
 
 
 async def _names(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
-    """Find sets, lists and, for owners, rules by their names."""
+    """Find sets, lists and, for an owner, rules by their names."""
     async with reading(request) as reads:
         sets = await complete_search(reads, caller, f'set:"{words.replace(chr(34), " ")}')
         lists = await names_of_lists(reads, caller)
@@ -164,7 +164,7 @@ def _named(
     things: Iterable[tuple[int, str]],
     icon: str,
 ) -> list[Hit]:
-    """Return the things whose names hold the words. Pure."""
+    """Return links to the things whose names contain the words. Pure."""
     found = [
         Hit(f"{path}/{id}", name, "", icon)
         for id, name in things

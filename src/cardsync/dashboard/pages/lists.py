@@ -29,7 +29,7 @@ async def _shown(
     _: AsyncSession | None = None,
     problem: errors.Problem | None = None,
 ) -> Template:
-    """Show the lists, and the reason why a requested name cannot be used."""
+    """Show the lists, and why a new list's name was refused."""
     async with reading(request) as reads:
         found = await seller_lists.all_lists(reads, caller, {})
     return show(

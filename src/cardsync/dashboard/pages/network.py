@@ -1,5 +1,5 @@
-"""The page of the network: its two switches with their dates, the shipping rates as a table, the
-shop as buyers see it, and the cards that buyers asked for in vain.
+"""The page of the network: its two switches with their dates, a table of shipping rates, the shop
+as buyers see it, and the cards that buyers looked for without success.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cardsync.web.forms import Form, read_form
 from cardsync.web.request import provide_settings
 
 INPUTS: Final = inputs_of("network", store_name="As buyers see it.")
-# The settings beyond the two switches.
+# Why the network shows nothing of the shop although the two switches are on.
 REASONS: Final = {
     "suspended": "your account is suspended",
     "plan_ended": "your plan has ended",
 }
-# Why a listing is kept private, by the fields of `KeptPrivate`.
+# Why the network does not show a listing, by the fields of `KeptPrivate`.
 PRIVATE: Final = {
     "custom": "custom",
     "private": "by you",
@@ -43,14 +43,16 @@ BLANK_ROWS: Final = 2
 
 
 def rates_of(text: str) -> list[tuple[str, str]]:
-    """Return the rows of a text of rates, and blank ones. Pure."""
+    """Return the rows of the table of shipping rates, and blank rows. Pure."""
     rows = [part.strip().partition(":") for part in text.split(",") if part.strip()]
     known = [(start.strip(), rate.strip()) for start, _, rate in rows]
     return [*known, *[("", "")] * min(BLANK_ROWS, MOST_STEPS - len(known))]
 
 
 def text_of(starts: Sequence[str], rates: Sequence[str]) -> str:
-    """Return the text of a table's rows; blank rows are left out, and free is 0. Pure."""
+    """Return the table's rows as the setting's text. Blank rows are left out, and "free" becomes 0.
+    Pure.
+    """
 
     def plain(cell: str) -> str:
         cell = cell.strip().lstrip("$").strip()

@@ -1,5 +1,5 @@
-"""Answers an address that is no page: the browser of a member keeps the navigation, and anybody
-else gets the answer of the whole service.
+"""Answers an address that has no page. A member's browser gets a page with the navigation; anybody
+else gets the 404 that the whole service sends.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def admitting_browsers(app: ASGIApp) -> ASGIApp:
-    """Middleware that admits a member's browser and answers all others with 404."""
+    """Middleware that admits a member's browser and answers all other clients with 404."""
     framed = admitting(framing(app))
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        # Metrics and logs count it with all addresses without a route.
+        # Metrics and logs count the request with all others that have no route.
         scope["path_template"] = ""
         if not session_token(scope) or not wants_html(header(scope, b"accept")):
             raise NotFoundException

@@ -1,4 +1,4 @@
-"""Settings, Notifications: which notices a member gets by mail, and how."""
+"""The page Settings, Notifications: which notices a member gets by mail, and how."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def choose_notices(
     session: AsyncSession,
     form: Form,
 ) -> Response[str]:
-    """Save the ways that the form shows; a text that is none of them changes nothing."""
+    """Save the chosen way of each notice. A field with an unknown way is ignored."""
     ways = {
         kind: way for kind in kinds_for(caller.role) for way in WAYS if form[_WAY + kind] == way
     }

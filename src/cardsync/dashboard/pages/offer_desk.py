@@ -1,5 +1,5 @@
-"""The page of one offer through its life: its cards with their explanations, the customer, and the
-one next step; and the forms of the steps.
+"""The page of one offer in each of its states: its cards with their explanations, the customer, and
+the one next step; and the forms of all steps.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
 async def offer_page(
     request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
 ) -> Template | Response[str]:
-    """Show the offer. A page that looks for the customer's answer names the revision that it shows,
-    and gets nothing while that is the last.
+    """Show the offer. A page that waits for the customer's answer sends the revision that it shows,
+    and gets an empty answer while that is the current revision.
     """
     if since := read_id(request.query_params.get("since", "")):
         known = await offer_reads.offer_row(session, caller.seller_id, offer_id)
@@ -82,7 +82,9 @@ async def _shown(
 
 
 def _choices(offer: OfferInFull, found: Customers) -> list[tuple[int | str, str]]:
-    """Return the customers to choose from: the search's hits, and always the offer's own customer."""
+    """Return the customers to choose from: those that the search found, and the offer's own
+    customer.
+    """
     choices: list[tuple[int | str, str]] = [(each.id, each.name) for each in found.customers]
     known = {each.id for each in found.customers}
     if offer.customer_id is None:
@@ -97,8 +99,8 @@ def _choices(offer: OfferInFull, found: Customers) -> list[tuple[int | str, str]
 async def save_draft(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
-    """Store the draft's form: lines, added cards, customer and note. Its buttons search for cards
-    or customers behind that, so that nothing typed is lost.
+    """Save the draft's form: lines, added cards, customer and note. The form's buttons for finding
+    cards or customers also save it first, so that no typed value is lost.
     """
     await _keep(session, caller, form, offer_id)
     q, customer = form["q"], form["customer"]
@@ -109,7 +111,7 @@ async def save_draft(
 async def preview_draft(
     request: PageRequest, caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Template:
-    """Show the draft's sums by the present values of its form."""
+    """Show the draft's sums for the values in its form."""
     problem, totals = "", None
     try:
         offer = await offer_reads.one_offer(session, caller, offer_id)
@@ -118,13 +120,13 @@ async def preview_draft(
             session, caller, offer_id, more, changed, clock.now()
         )
     except (errors.InvalidPayload, errors.OfferStateWrong) as e:
-        # The offer may have been sent while its last figures were on their way.
+        # A preview may arrive after the offer was sent to the customer.
         problem = sentence(e)
     return show(request, caller, "offer_sums.html", totals=totals, problem=problem)
 
 
 async def _keep(session: AsyncSession, caller: Caller, form: Form, offer_id: int) -> OfferInFull:
-    """Raises what `change_lines` raises."""
+    """Save the draft's form. Raises what `change_lines` raises."""
     offer = await offer_reads.one_offer(session, caller, offer_id)
     customer_id, now = await _customer(session, caller, form), clock.now()
     return await offer_drafts.change_lines(
@@ -141,7 +143,7 @@ async def _keep(session: AsyncSession, caller: Caller, form: Form, offer_id: int
 
 
 async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | None:
-    """Return the customer whom a form names, an existing or a new one."""
+    """Return the id of the customer that the form names, after adding a new one."""
     if not form["name"]:
         return read_id(form["customer_id"])
     made = await buying_customers.add_customer(
@@ -151,8 +153,8 @@ async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | 
 
 
 def _typed_lines(form: Form, lines: Sequence[OfferLine]) -> dict[int, OfferWant | None]:
-    """Return the lines from the form; a line without copies is removed. If only one of two prices
-    was typed, the other price stays. Raises InvalidPayload.
+    """Return the changed lines of the form. A line without copies is removed. If a member typed
+    only one of two prices, the other keeps its value. Raises InvalidPayload.
     """
     changed: dict[int, OfferWant | None] = {}
     for line in lines:
@@ -177,8 +179,8 @@ def _typed_lines(form: Form, lines: Sequence[OfferLine]) -> dict[int, OfferWant 
 async def set_customer(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
-    """Name the customer: one who is known, or a new one; and keep the note. Where nobody is chosen,
-    the customer stays.
+    """Save the customer, who may be new, and the note. If the form names nobody, the customer does
+    not change.
     """
     customer_id = await _customer(session, caller, form)
     await offer_drafts.change_draft(
@@ -206,7 +208,7 @@ async def offer_by_form(
     days = read_id(form["days"])
     if days is None or not 1 <= days <= limits.OFFER_DAYS:
         raise errors.InvalidPayload(f"days: 1 to {limits.OFFER_DAYS}")
-    # The button is in the draft's form, so the offer has the typed values.
+    # The button is in the draft's form, so the form's values are saved first.
     kept = "note" in form
     revision = (await _keep(session, caller, form, offer_id)).revision if kept else _revision(form)
     await offer_life.offer_it(session, caller, offer_id, revision, days, clock.now())
@@ -221,7 +223,7 @@ async def link_by_form(
     settings: Settings,
     offer_id: int,
 ) -> Template:
-    """Show the link once, for the customer's phone, with its QR code."""
+    """Make a link for the customer, and show it this one time with its QR code."""
     origin = settings.origin_for(request.headers.get("host"))
     made = await offer_links.make_link(session, caller, offer_id, origin, clock.now())
     return await _shown(request, caller, session, offer_id, made.url)
@@ -259,7 +261,7 @@ async def decline_by_form(
 async def receive_by_form(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
-    """Keep what was counted: the form names copies and condition of each accepted line."""
+    """Save the counted copies and condition of each accepted line."""
     came = []
     for name in form:
         line_id = read_id(name.removeprefix("came:"))
@@ -296,7 +298,7 @@ async def stock_by_form(
 async def offer_sheet(
     request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
 ) -> Template:
-    """Show the offer for paper; once it is paid, it is the receipt."""
+    """Show the offer for printing. After payment it is the receipt."""
     offer = await offer_reads.one_offer(session, caller, offer_id)
     shop = await shop_of(session, caller)
     is_receipt = offer.paid_at is not None
@@ -311,7 +313,7 @@ async def offer_sheet(
 
 
 def _way(form: Form) -> tuple[Way, Decimal | None]:
-    """Raises InvalidPayload."""
+    """Read how the customer is paid, and the cash part of a split. Raises InvalidPayload."""
     way: Any = form["way"]
     if way not in get_args(Way):
         raise errors.InvalidPayload("way: choose cash, store credit or split")

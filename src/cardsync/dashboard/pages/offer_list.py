@@ -1,5 +1,5 @@
-"""The page of offers by their state, and the desk where a new offer begins: a customer's cards are
-found by number and name, as on *Add cards*.
+"""The page of offers by their state, and the page on which a new offer begins: a member finds the
+customer's cards by number and name, as on *Add cards*.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def new_offer_page(request: PageRequest, caller: Caller, session: AsyncSes
 
 @post_form("/buying/offers/new")
 async def draft_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Draft the rows of the form that name copies, or the matched rows of a collection."""
+    """Draft an offer of the form's cards, or of the matched rows of a collection."""
     now = clock.now()
     collection_id = read_id(form["collection_id"])
     wants = None if collection_id else wants_of(form)
@@ -76,7 +76,7 @@ async def draft_by_form(caller: Caller, form: Form, session: AsyncSession) -> Re
 async def found_cards(
     request: PageRequest, caller: Caller, session: AsyncSession
 ) -> TemplateValues:
-    """Return the values for the search of a customer's cards."""
+    """Return the page's values for the search of a customer's cards."""
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
     game = query.get("game", "")
@@ -92,8 +92,8 @@ async def found_cards(
 
 
 def wants_of(form: Form, *, some: bool = True) -> list[OfferWant]:
-    """Return the cards of the form that name copies: some of them, or also none. Raises
-    InvalidPayload.
+    """Return the form's cards that have a number of copies. Raises InvalidPayload, also if `some`
+    and there are none.
     """
     wants = []
     for name in form:

@@ -1,4 +1,4 @@
-"""Finds the cards to choose from on a page, by the same search as on the page of cards."""
+"""Finds cards that a page offers for choosing, with the search of the page of cards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFERED: Final = 10
 async def offered_cards(
     request: PageRequest, caller: Caller, settings: Settings
 ) -> tuple[str, list[CardBody]]:
-    """Return the search in the address's `find`, and the first cards that it finds.
+    """Return the search in the address's `find`, and the first cards that match it.
 
     Raises InvalidQuery.
     """

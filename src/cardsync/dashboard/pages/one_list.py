@@ -1,5 +1,5 @@
-"""The page of one list with its cards, found by the list's own search; and the page that shows what
-a search would add to it.
+"""The page of one list with its cards, searched by the list's own search; and the page that shows
+which cards a search would add to the list.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def list_page(
 async def add_page(
     request: PageRequest, caller: Caller, settings: Settings, list_id: int
 ) -> Template:
-    """Show what a search finds before its cards are added."""
+    """Show the cards that a search finds, before they are added to the list."""
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
     asked = bool(wanted.search.strip() or wanted.game)

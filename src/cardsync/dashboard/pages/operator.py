@@ -1,5 +1,5 @@
-"""The pages of the installation's operators: a search for sellers, one seller's plan and switches,
-and the state of lines, queues, statements, releases and imports.
+"""The pages for operators of the installation: a search for sellers, one seller's plan and
+switches, and the state of product lines, queues, statements, releases and imports.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def seller_page(
 async def change_seller(
     caller: Caller, form: Form, session: AsyncSession, seller_id: int
 ) -> Response[str]:
-    """Set what the form names: the plan with the trial's end, or one switch."""
+    """Set what the form names: the plan with the end of its trial, or one switch."""
     values: dict[str, object] = {}
     for name in shops.CHANGEABLE:
         if name in form:

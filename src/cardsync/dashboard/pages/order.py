@@ -1,5 +1,5 @@
 """The page of one order: its items with their shelves and prices, refund, feedback and pull
-sessions; and the forms that mark it as shipped or set it aside, and back.
+sessions; and the forms that mark the order as shipped or set it aside, and undo both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cardsync.web.forms import Form
 from cardsync.web.request import opened, reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]
-# The last part of the form's address, as in the API → the operation.
+# The operation for the last part of a form's address; the API uses the same names.
 MARKS: dict[str, Mark] = {
     "mark_shipped": pull_marks.mark_shipped,
     "unmark_shipped": pull_marks.unmark_shipped,
@@ -80,7 +80,7 @@ async def order_page(
 async def settle_missing(
     caller: Caller, form: Form, session: AsyncSession, order_id: int, item_id: int
 ) -> Response[str]:
-    """Say what is done about a card that was not found, and return to where the form was."""
+    """Record how a missing card is settled, and return to the page with the form."""
     outcome = form["outcome"]
     if outcome not in get_args(MissingOutcome):
         raise errors.InvalidPayload("outcome: this form is incomplete; reload the page")
@@ -103,8 +103,8 @@ async def settle_missing(
 
 @post_form("/orders/mark_shipped")
 async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Mark the ticked orders as shipped, except orders with a missing card: the next page asks
-    about these.
+    """Mark the ticked orders as shipped, except orders with a missing card. The next page asks what
+    to do with these.
     """
     ticked = ids_of(form.all("order"))
     sure = form[CONFIRM] == "true"
@@ -120,7 +120,7 @@ async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession)
 async def orders_with_missing_cards(
     request: PageRequest, caller: Caller, snapshot: AsyncSession
 ) -> Template:
-    """Ask about orders that were to be marked as shipped, and of which a card is missing."""
+    """Show the orders that a member tried to mark as shipped although a card is missing."""
     ids = ids_of(request.query_params.getall("order", []))
     missing = await missing_cards.missing_cards(snapshot, caller, order_ids=ids)
     texts = await texts_about(snapshot, caller, missing)
@@ -142,7 +142,7 @@ async def orders_with_missing_cards(
 async def mark_order(
     caller: Caller, form: Form, session: AsyncSession, order_id: int, mark: str
 ) -> Response[str]:
-    """Set or remove a mark, and return to where the form was: the orders, or the order's page."""
+    """Set or remove a mark, and return to the page with the form: the orders, or this order."""
     if mark not in MARKS:
         raise errors.NotFound(f"an order can't be marked {mark!r}")
     try:

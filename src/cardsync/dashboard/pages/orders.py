@@ -1,6 +1,6 @@
-"""The page of orders, by the address's filters and order: tabs with the number of orders to ship,
-on the way, delivered and refunded; a table whose ticked orders are pulled, shipped or printed
-together; and beside it the order that is open.
+"""The page of orders that the address's filters find. Its tabs count the orders to ship, on the
+way, delivered and refunded. A member can pull, ship or print the ticked orders of the table
+together; one order may be open beside the table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cardsync.sales.orders.schemas import OrderInFull, OrderRow, order_body, ord
 from cardsync.shop.today.conditions import ship_by
 from cardsync.web.request import reading
 
-# The number of items that an order's row names.
+# The number of items that the row of an order names.
 _NAMED = 2
 STATES: Final = {
     "to_ship": "To ship",
@@ -41,8 +41,8 @@ _NO_FILTER: Final = frozenset({"done", "undo", "order", "sort", "direction", "pa
 
 
 def _wanted(request: PageRequest) -> OrderFilter:
-    """Return the address's filter; the orders to ship if it has none. The orders to ship are sorted
-    by deadline, unless the address names another order. Raises InvalidPayload.
+    """Return the address's filter. Without a filter, the page shows the orders to ship. These are
+    sorted by deadline, unless the address names a sort. Raises InvalidPayload.
     """
     given = request.query_params.dict()
     every = given.get("state") == ["all"]
@@ -58,7 +58,7 @@ def _wanted(request: PageRequest) -> OrderFilter:
 async def orders_page(request: PageRequest, caller: Caller) -> Template:
     wanted = _wanted(request)
     async with reading(request) as reads:
-        # The page of orders ends its reading.
+        # `find_orders` is the last read of a reading, so `state_counts` is read first.
         states = await state_counts(reads, caller)
         found = await find_orders(reads, caller, wanted)
     peek = await _peek(request, caller)
@@ -89,7 +89,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
 
 @get("/orders/peek")
 async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
-    """Show one order beside the table, without the table."""
+    """Show one order as the part of the page beside the table."""
     wanted = _wanted(request)
     return show(
         request,
@@ -103,7 +103,9 @@ async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
 
 
 async def _peek(request: PageRequest, caller: Caller) -> TemplateValues:
-    """Return the order that the address names, if it exists, with its profit."""
+    """Return the values of the order that the address names, with its profit; empty ones if there
+    is no such order.
+    """
     nothing = {"peek": None, "earned": None, "may_ship": False, "by": None}
     order_id = read_id(request.query_params.get("order", ""))
     if order_id is None:
@@ -120,16 +122,14 @@ async def _peek(request: PageRequest, caller: Caller) -> TemplateValues:
 
 
 class Deadline(NamedTuple):
-    """The deadline by which an order has to be shipped; `runs` is true if the deadline is today or
-    has passed.
-    """
+    """The day by which an order must be shipped. `runs` is true if it is today or in the past."""
 
     day: date
     runs: bool
 
 
 def _deadlines(caller: Caller, orders: Iterable[OrderRow]) -> dict[int, Deadline]:
-    """Return the deadlines of the orders that are still to be shipped. Pure."""
+    """Return the deadlines of those orders that must still be shipped."""
     zone = ZoneInfo(caller.account.time_zone)
     today = clock.now().astimezone(zone).date()
     due = {}
@@ -148,7 +148,7 @@ def waits(order: OrderRow | OrderInFull) -> bool:
 
 
 def _filters(wanted: OrderFilter) -> TemplateValues:
-    """Return the filters that are set, as the address has them, apart from the status."""
+    """Return the filters that are set, except the status, as parameters of the address."""
     named = {
         "search": wanted.search,
         "date_from": wanted.date_from and wanted.date_from.isoformat(),
@@ -165,12 +165,12 @@ def _filters(wanted: OrderFilter) -> TemplateValues:
 
 
 def _falls(wanted: OrderFilter) -> str:
-    """Return the default direction of a sort, which the address omits. Pure."""
+    """Return the default direction of a sort; an address omits it. Pure."""
     return "asc" if wanted.state == "to_ship" and wanted.sort == "date" else "desc"
 
 
 def address_of(wanted: OrderFilter, **changed: object) -> str:
-    """Return the address of the same page with other parameters."""
+    """Return the address of the same table with the changed parameters."""
     query = _filters(wanted) | {
         "status": list(wanted.statuses),
         "sort": "" if wanted.sort == "date" else wanted.sort,
@@ -179,8 +179,8 @@ def address_of(wanted: OrderFilter, **changed: object) -> str:
         "per_page": "" if wanted.per_page == limits.ORDERS_PER_PAGE else wanted.per_page,
     }
     asked = query | changed
-    # Without any filter the page shows the orders to ship; any other filter finds orders of all
-    # states.
+    # Without a filter the page shows the orders to ship, so the address of all orders names the
+    # state "all", and the address of the orders to ship names none.
     filters = {name for name, value in asked.items() if value not in (None, "", [])} - _NO_FILTER
     if not filters:
         asked["state"] = "all"

@@ -1,5 +1,5 @@
 """The page of a phone that pulls: the token in its address opens one game's queue, and its forms
-send marks. It works without scripts; with them it works without a network, too.
+send marks. The page works without scripts; with scripts it also works without a network.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PHONE_HEADERS = HEADERS | {
 async def phone_page(
     request: PageRequest, caller: Caller, session: AsyncSession, token: str
 ) -> Template:
-    """Show one card large, and the queue under it."""
+    """Show one card large, with the queue under it."""
     link = link_of(request.scope)
     given = request.query_params.get("device", "")
     device = _device(given)
@@ -84,7 +84,7 @@ async def phone_page(
 
 
 def _following(lines: list[PullLine], current: PullLine | None) -> PullLine | None:
-    """Return the card that comes after the one that is shown. Pure."""
+    """Return the card after the shown one. Pure."""
     others = [line for line in lines if line.state in OPEN and not line.claimed]
     return next((line for line in others if current and line.item_id != current.item_id), None)
 
@@ -92,7 +92,9 @@ def _following(lines: list[PullLine], current: PullLine | None) -> PullLine | No
 async def _current(
     session: AsyncSession, caller: Caller, link: PhoneLink, entries: list[Entry], device: str
 ) -> Entry | None:
-    """Return the first card that no other phone shows. A phone that names itself claims it."""
+    """Return the first card that no other phone shows. A phone that sends its own id claims the
+    card.
+    """
     for entry in entries:
         if entry.open and entry.claimed_by in ("", device):
             now = clock.now()
@@ -102,7 +104,7 @@ async def _current(
 
 
 def _number(given: str) -> int:
-    """Read the number of copies in a form; 0 if it has none. Raises InvalidPayload."""
+    """Read the number of copies in a form; 0 if the field is empty. Raises InvalidPayload."""
     number = whole(given or "1", 10_000, least=1)
     if number is None:
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
@@ -117,7 +119,7 @@ def _device(given: str) -> str:
 async def mark_by_form(
     request: PageRequest, caller: Caller, session: AsyncSession, form: Form, token: str
 ) -> Response[str]:
-    """Send one mark. The form has no token of its own, because no cookie authorizes it."""
+    """Record one mark. The form has no token, because no cookie authorizes it."""
     kind, mark_id = form["kind"], form["id"]
     item = whole(form["item_id"], limits.LARGEST_ID)
     if kind not in get_args(Kind) or item is None:
@@ -136,7 +138,7 @@ async def mark_by_form(
     mark = Mark(mark_id, said, item, device, person, quantity, undoes[:64], why)
     made = [(mark, 0)]
     if kind == "missing" and (found := _number(form["found"])):
-        # A part of the copies was found.
+        # The form also says how many copies were found.
         there = Mark(f"{mark_id[:58]}-found", "pulled", item, device, person, found)
         made.insert(0, (there, 0))
     link = link_of(request.scope)
@@ -150,14 +152,16 @@ async def mark_by_form(
 
 @get("/worker.js")
 async def worker() -> Response[str]:
-    """Serve the service worker from here, because its address bounds what it may see."""
+    """Serve the phone's service worker below /p/, because a service worker may serve only pages
+    below its own address.
+    """
     content = text_of("js/phone-worker.js")
     if content is None:
         raise NotFoundException
     headers = {
         "Cache-Control": "no-cache",
         "Service-Worker-Allowed": "/p/",
-        # A service worker fetches by the policy of its own file.
+        # A service worker's requests follow the policy of its own file, not the page's.
         "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
     }
     return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
@@ -167,8 +171,8 @@ def refused(
     request: AnyRequest,
     problem: errors.Problem,
 ) -> AnyResponse | Template:
-    """Show a page, without a sign-in, that explains why the link is invalid. The page also shows
-    the marks that this phone could no longer send.
+    """Show a visitor without a sign-in why the link does not work. The page also shows the marks
+    that this phone could no longer send.
     """
     if isinstance(problem, errors.PullLinkEnded):
         return Template(

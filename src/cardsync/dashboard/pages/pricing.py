@@ -1,5 +1,6 @@
-"""The page of rules, in order, each with its sentence, state and count; the forms that move,
-publish, switch and delete them; and the presets on the shop's own cards.
+"""The page of rules in their order, each with its sentence, state and count of cards; the forms
+that move, publish, switch and delete rules; and the presets with their effect on the shop's own
+cards.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from cardsync.web.forms import Form, read_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
 
-# The tabs of each entry of the navigation: an address, its name, and whether owners alone have it.
+# The groups of tabs on the pages of pricing. A tab has an address, a name, and whether only owners
+# see it.
 TABS: Final = (
     (("/pricing/sales", "Promotions", False),),
     (
@@ -62,7 +64,7 @@ MEANT: Final = {
     ),
     "buy-box": "2% below the lowest price with shipping: to be the cheapest listing.",
 }
-# The cap of each preset.
+# The cap of each preset, in words.
 CAPS: Final = {preset: cap_in_words(to_json(rule)) for preset, rule in PRESETS.items()}
 CHANGES: Final[dict[str, dict[str, Any]]] = {
     "publish": {"state": "published"},
@@ -73,8 +75,8 @@ CHANGES: Final[dict[str, dict[str, Any]]] = {
 
 
 class Row(NamedTuple):
-    """A rule as the page shows it, and the orders of rules after a move up or down; empty if the
-    rule cannot move.
+    """A rule as the page shows it. `earlier` and `later` are the orders of all rules after the rule
+    is moved up or down; empty if it cannot be.
     """
 
     rule: PricingRuleShown
@@ -92,13 +94,13 @@ def show_part(
     /,
     **values: Any,
 ) -> Template:
-    """Show a page of pricing with the tabs beside it that the caller may open."""
+    """Show a page of pricing with the tabs that the caller may open."""
     tabs = tabs_of(request.url.path, owner=caller.role == "owner")
     return show(request, caller, template, status, pricing_tabs=tabs, **values)
 
 
 def tabs_of(path: str, *, owner: bool) -> list[tuple[str, str]]:
-    """Return the tabs of a page; empty if the page would be the only tab. Pure."""
+    """Return the tabs of a page; none if the page would be the only tab. Pure."""
     beside = next(
         group
         for group in TABS
@@ -112,7 +114,7 @@ def rows_of(
     rules: Sequence[PricingRuleShown],
     findings: Mapping[int, Finding],
 ) -> list[Row]:
-    """Return the rows of the page. Pure."""
+    """Return the page's rows for these rules. Pure."""
     ids = [rule.id for rule in rules]
     return [
         Row(
@@ -127,7 +129,7 @@ def rows_of(
 
 
 def moved(ids: Sequence[int], place: int, to: int) -> str:
-    """Return the order of the rules after one rule moves. Pure."""
+    """Return the ids of the rules after the rule at `place` was moved to `to`. Pure."""
     order = list(ids)
     order.insert(to, order.pop(place))
     return ",".join(map(str, order))
@@ -139,7 +141,9 @@ async def pricing_page(
     caller: Caller,
     bounded_snapshot: AsyncSession,
 ) -> Template | Response[str]:
-    """Show the rules; with `counts`, also what each selects and governs. Staff reads the pins."""
+    """Show the rules; with `counts`, also the number of cards that each selects and prices. Staff
+    are sent to the page of pins.
+    """
     if caller.role != "owner":
         return see("/pricing/pins")
     now = clock.now()
@@ -162,7 +166,7 @@ async def pricing_page(
 
 
 def blocked(request: PageRequest, problem: errors.RuleTestsFailed) -> Template:
-    """Show why rule tests hold a change back, and the same form again with a reason."""
+    """Show which rule tests block a change, and the same form again with a field for a reason."""
     return show_part(
         request,
         provide_caller(request),
@@ -174,7 +178,7 @@ def blocked(request: PageRequest, problem: errors.RuleTestsFailed) -> Template:
     )
 
 
-# A form that changes rules.
+# The `exception_handlers` of a form that changes rules.
 TESTED: Final = {errors.RuleTestsFailed: blocked}
 
 
@@ -190,7 +194,7 @@ async def move_rule(form: Form, writer: Writer) -> Response[str]:
 
 
 def read_ids(text: str) -> list[int]:
-    """Read ids with commas between them. Pure. Raises InvalidRule."""
+    """Read ids that are separated by commas. Pure. Raises InvalidRule."""
     ids = wholes(text.split(","))
     if text and not ids:
         raise errors.InvalidRule("ids: must list every rule once")
@@ -214,7 +218,7 @@ async def switch_rule(form: Form, writer: Writer, rule_id: int, what: str) -> Re
 
 
 def copy_of(rule: Rule) -> dict[str, object]:
-    """Return the body of a rule's copy, a draft of its own. Pure."""
+    """Return the body of a rule's copy, which is a draft. Pure."""
     body = own_fields(to_json(rule))
     return body | {"name": f"Copy of {rule.name}"[:RULE_NAME_CHARACTERS], "state": "draft"}
 

@@ -1,4 +1,6 @@
-"""The page of a backtest: the prices of the live rules day by day, compared with the sales."""
+"""The page of a backtest: the prices that the live rules would have asked on each past day,
+compared with the sales.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ async def backtest_page(
     caller: Caller,
     heavy: HeavyWork,
 ) -> Template:
-    """Show a backtest of the rules, with the drafts if the address says so."""
+    """Show a backtest of the rules, with the drafts if the address requests them."""
     caller.must_be_owner()
     now = clock.now()
     given = {name: str(request.query_params.get(name, "")).strip() for name in ("from", "to")}

@@ -1,5 +1,5 @@
-"""The page Reviews, with every decision that waits for the owner: uploads, pricing runs and plans,
-and the prices that move beyond the limits, one by one or together.
+"""The page Reviews, with every decision that waits for the owner: uploads, pricing runs, plans, and
+prices that move beyond the limits. An owner decides about prices one by one or together.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ PATH: Final = "/pricing/reviews"
 def after_fees(
     row: ProposalRow, beside: CostAndSale | None, level: FeeLevel, now: datetime
 ) -> Decimal | None:
-    """Return the profit of a copy at the proposed price after the marketplace's fees and its cost;
-    None if the cost is unknown. Pure.
+    """Return the profit of one copy at the proposed price, after the marketplace's fees and the
+    copy's cost; None if the cost is unknown. Pure.
     """
     if beside is None or beside.cost is None or row.proposed_price is None:
         return None
@@ -60,7 +60,7 @@ def after_fees(
 
 @get(PATH)
 async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    """Show what waits: the prices that move the most money first."""
+    """Show what waits for a decision; prices that move the most money are first."""
     paging = paging_of(request, PER_PAGE)
     now = clock.now()
     async with reading(request) as reads:
@@ -96,7 +96,9 @@ async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSessi
 
 @post_form(PATH)
 async def decide_chosen(form: Form, writer: Writer) -> Response[str]:
-    """Decide the chosen prices; one that changed meanwhile keeps no other back."""
+    """Decide about the chosen prices. A price that changed meanwhile is refused, and the others are
+    decided.
+    """
     answer, asked = read_decision(form, PER_PAGE)
     if not asked:
         return see(PATH, done=message("none_chosen"))
@@ -106,8 +108,8 @@ async def decide_chosen(form: Form, writer: Writer) -> Response[str]:
 
 @post_form(f"{PATH}/under")
 async def approve_under(request: PageRequest, caller: Caller, writer: Writer) -> Response[str]:
-    """Approve the prices below an amount, also those on other pages; after a look at the figures
-    where the effect is large.
+    """Approve the prices below `UNDER`, also those on other pages. If the effect is large, the
+    owner must first confirm its figures.
     """
     async with reading(request) as reads:
         asked = await reviews_under(reads, caller, UNDER, MOST, writer.now)

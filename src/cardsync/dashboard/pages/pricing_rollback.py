@@ -1,5 +1,5 @@
-"""The pages of rollbacks: a diff first shows the prices that a rollback would restore; then the
-member requests the rollback, watches it, or cancels it before the agent has it.
+"""The pages of rollbacks. A member first sees which prices a rollback would restore, then requests
+the rollback, watches it, or cancels it before the agent has it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SCOPES: Final = ("run_id", "rule_id", "list", "since")
 
 
 class Choices(NamedTuple):
-    """Choices of the picker, each as (value of the form, words)."""
+    """The options of the form's picker, each as (value, words)."""
 
     runs: list[tuple[str, str]]
     rules: list[tuple[str, str]]
@@ -44,7 +44,9 @@ class Choices(NamedTuple):
 
 
 def scope_of(caller: Caller, scope: str, value: str) -> dict[str, object]:
-    """Read a form's scope into the body of a rollback. Raises InvalidPayload, InvalidRule."""
+    """Return the body of a rollback for the scope and value in a form. Raises InvalidPayload,
+    InvalidRule.
+    """
     if scope not in SCOPES or not value:
         raise errors.InvalidPayload("scope: choose a run, a rule, a list or a time")
     number = read_id(value)
@@ -65,9 +67,9 @@ async def rollback_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Show the diff of the rollback in the address, and the earlier rollbacks.
+    """Show which prices the address's rollback would restore, and the earlier rollbacks.
 
-    The address has a scope and its value, or both in one as the picker has them: `run_id:12`.
+    The address has a scope and its value, or both together as in the picker's options: `run_id:12`.
     """
     what = str(request.query_params.get("what", "")).partition(":")
     scope = what[0] or str(request.query_params.get("scope", ""))
@@ -107,7 +109,9 @@ async def rollback_page(
 
 
 def _run(run: PriceRunShown, reader: Reader) -> tuple[str, str]:
-    """Return a run as a choice: `Run 12, November 24, 2026, 4:05 PM EST, 96 prices`. Pure."""
+    """Return a pricing run as an option: `Run 12, November 24, 2026, 4:05 PM EST, 96
+    prices`. Pure.
+    """
     words = f"Run {run.id}, {reader.exact(run.started_at)}, {reader.count(run.changed, 'prices')}"
     return f"run_id:{run.id}", words
 
@@ -116,7 +120,7 @@ def _run(run: PriceRunShown, reader: Reader) -> tuple[str, str]:
 async def ask_rollback(
     caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Response[str]:
-    """Ask for the rollback whose diff was shown."""
+    """Request the rollback whose prices were shown."""
     caller.must_be_owner()
     body = scope_of(caller, form["scope"], form["value"])
     asked = await ask_for(

@@ -1,5 +1,5 @@
-"""The workshop of one rule: a sentence in sections whose parts are edited, or its text. While
-somebody types, it shows the effect of the draft beside the live rules.
+"""The workshop of one rule. An owner edits the rule as a sentence with sections, or as a text.
+While the owner types, the page shows the effect of the draft compared with the live rules.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import opened
 
-# A section is open if one of its own inputs is set.
+# The fields of each section that is folded while none of these fields is set.
 FOLDED: Final = {
     "review": ("review_own",),
     "advanced": tuple(one.name for one in rule_forms.inputs_of("advanced")),
 }
 SECTIONS: Final = ("price", "limits", "advanced")
 NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
-# A rule that lowers unsold cards step by step, and never under cost.
+# The fields of a new rule that lowers unsold cards step by step, but not below their cost.
 MARKDOWN: Final[dict[str, object]] = {
     "name": "Markdown",
     "floor_cost_bp": 0,
     "stale": {"after_days": 90, "step_bp": 500, "every_days": 14, "limit_bp": 4_000},
 }
 NEW_GUARD: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1, guard=True))
-# The words that a field of the sentence may have.
+# The options of each field that the sentence shows as a choice.
 CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "price_source": rule_forms.SOURCES,
     "rounding": rule_forms.ROUNDINGS,
@@ -64,7 +64,7 @@ BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
 
 
 class Difference(NamedTuple):
-    """A field that both people changed, or whose stored value has changed meanwhile."""
+    """A field with two different values: the stored one and the submitted one."""
 
     name: str
     current: str
@@ -82,14 +82,16 @@ class ShownRule(NamedTuple):
 
 
 def stored_of(rule_id: int | None, stored: Mapping[str, object]) -> ShownRule:
-    """Return the workshop of a stored rule. Pure."""
+    """Return a stored rule as the workshop shows it. Pure."""
     return ShownRule(
         rule_id, stored, rule_forms.form_of(stored), rule_forms.text_of(stored), stored
     )
 
 
 def begun_with(asked: Mapping[str, object]) -> dict[str, object]:
-    """Return the address's values for a new rule: the cards, and whether to mark them down. Pure."""
+    """Return the fields of a new rule that the address names: its search, and those of a markdown.
+    Pure.
+    """
     begun: dict[str, object] = {"query": str(asked["query"])} if asked.get("query") else {}
     return begun | MARKDOWN if asked.get("markdown") else begun
 
@@ -114,25 +116,29 @@ async def _stored(
 
 
 def body_of(form: Form, was: Mapping[str, object]) -> dict[str, object]:
-    """Read the submitted face of the workshop (sentence or text). Pure. Raises InvalidRule."""
+    """Read the submitted form of the rule: the sentence or the text. Pure. Raises InvalidRule."""
     if form["face"] == "text":
         return rule_forms.read_text(form["text"])
     return rule_forms.read_form(_texts(form, form), was)
 
 
 def _texts(form: Form, names: Iterable[str]) -> dict[str, str]:
-    """Return fields of the form; the fallbacks are as many fields, in their order. Pure."""
+    """Return the named fields of the form. The fallback sources are several fields, joined in their
+    order. Pure.
+    """
     fallbacks = ", ".join(filter(None, form.all("fallback_sources")))
     return form.some(*names) | {"fallback_sources": fallbacks}
 
 
 def was_of(form: Form) -> dict[str, object]:
-    """Return the rule that the form was made from. Pure. Raises InvalidRule."""
+    """Return the stored rule from which the page made the form. Pure. Raises InvalidRule."""
     return rule_forms.own_fields(changed_rule(rule_forms.read_text(form["was"] or "{}"), {}))
 
 
 def changed_rule(was: Mapping[str, object], body: Mapping[str, object]) -> dict[str, object]:
-    """Return the rule with a change, as JSON; it may have no name yet. Pure. Raises InvalidRule."""
+    """Return a rule with changed fields, as JSON. Its name may still be empty. Pure. Raises
+    InvalidRule.
+    """
     fields = {**was, **body}
     name = fields.pop("name", "")
     rule = wire.rule_from(wire.read_body(fields, wire.RuleFields), Rule(0, "New rule", 1))
@@ -143,7 +149,7 @@ def differences(
     current: Mapping[str, object],
     wanted: Mapping[str, object],
 ) -> list[Difference]:
-    """Return the fields in which two versions of a rule differ. Pure."""
+    """Return the fields in which the stored and the submitted rule differ. Pure."""
     return [
         Difference(name, _plain(current.get(name)), _plain(value))
         for name, value in wanted.items()
@@ -192,7 +198,9 @@ def _shown(
 
 
 def _fallbacks(texts: Mapping[str, str]) -> list[str]:
-    """Return the fallbacks in their order, and empty ones up to as many as there are sources."""
+    """Return the chosen fallback sources in their order, filled up with empty ones to the number of
+    price sources.
+    """
     chosen = texts["fallback_sources"].replace(",", " ").split()
     return chosen + [""] * (len(rule_forms.SOURCES) - len(chosen))
 
@@ -202,7 +210,7 @@ def effect_of(
     stored: JsonMapping | None,
     wanted: JsonMapping,
 ) -> TemplateValues:
-    """Return the values, other than the draft's, of the part of the page that shows the effect; a
+    """Return the values for the part of the page that shows the effect, except the draft itself. A
     new rule has no stored version. Pure.
     """
     return {
@@ -216,7 +224,9 @@ def effect_of(
 
 
 def _typed(form: Form, rule_id: int | None, stored: Mapping[str, object]) -> ShownRule:
-    """Return the workshop with the typed values, as far as they can be read. Pure."""
+    """Return the rule with the typed values, or the stored rule with the typed texts if these
+    cannot be read. Pure.
+    """
     try:
         wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
     except errors.InvalidRule:
@@ -235,8 +245,9 @@ async def rule_page(
     caller: Caller,
     heavy: HeavyWork,
 ) -> Template:
-    """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
-    page loads fast, and the page requests the effect later where a process has to start first.
+    """Show the rule and its effect, also without a script. If the shop has many cards, the effect
+    is that of a sample, so that the page loads fast. If no process is free, the page requests the
+    effect later.
     """
     rule_id = request.path_params.get("rule_id")
     guard = "guard" in request.query_params
@@ -245,14 +256,14 @@ async def rule_page(
     stored |= begun
     effect: dict[str, object] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
     try:
-        # A new guard has no limit yet, so it has no effect.
+        # A new guard has no limits yet, so it has no effect.
         if rule_id is not None or not guard:
             asked = _draft_asked(rule_id, begun, sample=True)
             read = heavy.read_at_once(drafted_rule, caller, Work.LONG, clock.now(), asked)
             effect["draft"] = await while_there(request.receive, read)
             effect["is_later"] = effect["draft"] is None
     except errors.Problem as e:
-        # The rule can be corrected here though its effect is unknown.
+        # An owner can correct the rule here even if its effect cannot be computed.
         effect["unread"] = sentence(e)
     return _shown(request, caller, stored_of(rule_id, stored), **effect)
 
@@ -264,7 +275,7 @@ async def save_rule(
     form: Form,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
-    """Save the rule, also as a live one; or show what it would do."""
+    """Save the rule, publish it, or show its effect without saving."""
     rule_id = request.path_params.get("rule_id")
     guard = bool(was_of(form).get("guard"))
     stored = await _stored(request, caller, rule_id, guard=guard)
@@ -290,7 +301,7 @@ async def save_rule(
             problem="Someone else changed this rule in the meantime. Nothing was saved.",
         )
     except BAD as e:
-        # The answer keeps every word that was typed.
+        # The page shows the error and all typed values.
         typed = _typed(form, rule_id, stored)
         return _shown(request, caller, typed, e.status, problem=sentence(e))
     live = saved.row.state == "published" and saved.row.enabled
@@ -324,7 +335,9 @@ async def _previewed(
     *,
     sample: bool = False,
 ) -> Draft:
-    """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
+    """Return the rule's effect. The work stops if the caller leaves, because each typed character
+    causes a new request.
+    """
     asked = _draft_asked(rule_id, body, sample=sample)
     work = heavy.read(drafted_rule, caller, Work.LONG, clock.now(), asked)
     return await while_there(request.receive, work)
@@ -343,8 +356,8 @@ async def draft_part(
     heavy: HeavyWork,
     rule_id: int | None = None,
 ) -> Template:
-    """Show the rule's effect as a part of the page: first of a sample, if the address requests one
-    and there are many cards, and then of all cards.
+    """Show the rule's effect as a part of the page: of a sample if the address requests one and the
+    shop has many cards, else of all cards.
     """
     caller.must_be_owner()
     template = "pricing_draft.html"

@@ -1,4 +1,4 @@
-"""The pages of pricing runs with their results, and the review of a run that the breaker
+"""The pages of pricing runs with their results, and of the review of a run that the breaker
 stopped.
 """
 
@@ -26,7 +26,7 @@ from cardsync.prices.runs.schemas import run_body
 from cardsync.web.forms import Form
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
-# Words for the cause of a run.
+# Each cause of a run, in words.
 CAUSES: Final[dict[RunTrigger, str]] = {
     "sync": "sync",
     "manual": "request",
@@ -57,7 +57,7 @@ async def run_page(
 
 @post_form("/pricing/runs/{run_id:int}/{what:str}")
 async def settle_run(form: Form, writer: Writer, run_id: int, what: str) -> Response[str]:
-    """Confirm or discard the prices of a run that stopped for a look."""
+    """Confirm or discard the prices of a run that needs review."""
     if what not in WORDS:
         raise errors.NotFound("this page does not exist")
     await reviews.settle_run(writer, run_id, WORDS[what])

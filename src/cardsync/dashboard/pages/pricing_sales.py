@@ -1,5 +1,5 @@
-"""The pages of promotions: the list, and the workshop of one, which begins as a draft and shows its
-effect while it is written.
+"""The pages of promotions: the list, and the workshop of one promotion, which begins as a draft.
+The workshop shows the promotion's effect while an owner writes it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from cardsync.web.request import opened
 FIELDS: Final = (
     "name", "query", "percent", "floor", "floor_cost", "unknown", "lower_all", "starts", "ends",
 )  # fmt: skip
-# Leaves out cards whose cost is unknown.
+# This term of a search leaves out cards whose cost is unknown.
 COSTED: Final = "has:cost"
 FIRST_YEAR: Final = 2000
 LAST_YEAR: Final = 2200
@@ -52,7 +52,7 @@ BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
 
 
 class Row(NamedTuple):
-    """A promotion as the list shows it. `phase` is draft, planned, on or over."""
+    """A promotion in the list. `phase` is draft, planned, on or over."""
 
     sale: SaleShown
     phase: str
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def row_of(sale: SaleShown, now: datetime) -> Row:
-    """Pure."""
+    """Return a promotion as a row of the list. Pure."""
     starts, ends = times_of(sale)
     phase = "planned" if now < starts else "on" if now < ends else "over"
     if not sale.enabled and phase != "over":
@@ -76,8 +76,8 @@ def times_of(sale: SaleShown) -> tuple[datetime, datetime]:
 
 
 def texts_of(sale: SaleShown, zone: tzinfo, now: datetime) -> dict[str, str]:
-    """Return the fields of a saved promotion's form; a draft whose start is past starts when it is
-    scheduled. Pure.
+    """Return the form's fields for a saved promotion. If a draft's start is in the past, the field
+    is empty, and the promotion starts when it is scheduled. Pure.
     """
     starts, ends = times_of(sale)
     past = starts <= now and not sale.enabled
@@ -97,7 +97,7 @@ def texts_of(sale: SaleShown, zone: tzinfo, now: datetime) -> dict[str, str]:
 
 
 def without_costed(query: str) -> tuple[str, bool]:
-    """Return the search that somebody wrote, and whether cards without a cost are left out. Pure."""
+    """Return a promotion's search without the term `COSTED`, and whether it has that term. Pure."""
     if query == COSTED:
         return "", True
     inner = query.removeprefix("(").removesuffix(f") {COSTED}")
@@ -105,8 +105,8 @@ def without_costed(query: str) -> tuple[str, bool]:
 
 
 def new_texts(request: PageRequest, zone: tzinfo, now: datetime) -> dict[str, str]:
-    """Return the fields of a new promotion: by a template, and for the cards that the address
-    names. Pure.
+    """Return the form's fields for a new promotion: those of the template and those that the
+    address names.
     """
     asked = request.query_params
     here = now.astimezone(zone)
@@ -128,7 +128,7 @@ def local(moment: datetime, zone: tzinfo) -> str:
 
 
 def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
-    """Read a time, in the account's time zone if the text names no zone. Pure. Raises
+    """Read a time. A text without a time zone is in the account's zone. Pure. Raises
     InvalidRule.
     """
     try:
@@ -141,7 +141,7 @@ def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
 
 
 def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, object]:
-    """Read a form into the body of a sale. Pure. Raises InvalidRule."""
+    """Return the form's fields as the body of a sale. Pure. Raises InvalidRule."""
     starts = moment_of(texts["starts"], "starts", zone) if texts["starts"] else now
     if not texts["ends"]:
         raise errors.InvalidRule("ends: choose when the promotion ends")
@@ -165,7 +165,7 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
 
 
 def when_of(starts: str, zone: tzinfo, now: datetime) -> str:
-    """Return the button's text, which has the promotion's start. Pure."""
+    """Return the text of the button, which names the promotion's start. Pure."""
     try:
         moment = moment_of(starts, "starts", zone) if starts else now
     except errors.InvalidRule:
@@ -182,8 +182,8 @@ def when_of(starts: str, zone: tzinfo, now: datetime) -> str:
 
 
 class Wait(NamedTuple):
-    """The positions of now, start and end on one line, in percent of its width; a promotion that
-    starts immediately has no separate start.
+    """A line from now to the promotion's end. `start` and `end` are positions in percent of its
+    width. A promotion that starts immediately has no separate start.
     """
 
     starts_at: datetime | None
@@ -193,7 +193,7 @@ class Wait(NamedTuple):
 
 
 def wait_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> Wait | None:
-    """Pure."""
+    """Return the line from now to the promotion's end; None if a time is invalid or past. Pure."""
     try:
         starts = moment_of(texts["starts"], "starts", zone) if texts["starts"] else now
         ends = moment_of(texts["ends"], "ends", zone)
@@ -204,7 +204,7 @@ def wait_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> Wait | Non
     if starts <= now:
         return Wait(None, ends, 2, 98)
     part = round(96 * ((starts - now) / (ends - now)))
-    # The words under the three points need room beside each other.
+    # The words under now, start and end must not overlap.
     return Wait(starts, ends, min(max(2 + part, 34), 64), 98)
 
 
@@ -227,7 +227,9 @@ async def sales_page(
 
 
 async def _stored(request: PageRequest, caller: Caller) -> SaleShown | None:
-    """Return the promotion of the address. Raises NotFound, OwnerRequired."""
+    """Return the stored promotion that the address names; None for a new one. Raises NotFound,
+    OwnerRequired.
+    """
     caller.must_be_owner()
     sale_id = request.path_params.get("sale_id")
     if sale_id is None:
@@ -268,7 +270,7 @@ def _beside(
     texts: Mapping[str, str],
     effect: PromotionEffect | None,
 ) -> TemplateValues:
-    """Return the values for the effect's part of the page."""
+    """Return the values for the part of the page that shows the effect."""
     zone, now = zone_of(caller.account.time_zone), clock.now()
     live = stored is not None and stored.enabled
     return {
@@ -286,7 +288,7 @@ async def promotion_page(
     caller: Caller,
     heavy: HeavyWork,
 ) -> Template:
-    """Show the promotion and what it does: without a script, too."""
+    """Show the promotion and its effect, also without a script."""
     stored = await _stored(request, caller)
     zone, now = zone_of(caller.account.time_zone), clock.now()
     texts = texts_of(stored, zone, now) if stored else new_texts(request, zone, now)
@@ -305,7 +307,7 @@ async def save_promotion(
     form: Form,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
-    """Save the promotion as a draft, schedule it, or show what it would do."""
+    """Save the promotion as a draft, schedule it, or show its effect without saving."""
     stored = await _stored(request, caller)
     texts, now = form.some(*FIELDS), clock.now()
     zone = zone_of(caller.account.time_zone)
@@ -350,8 +352,8 @@ async def _previewed(
     body: Mapping[str, object],
     stored: SaleShown | None,
 ) -> PromotionEffect:
-    """Preview the promotion; the work stops if the caller leaves, since the next word overtakes
-    it.
+    """Return the promotion's effect. The work stops if the caller leaves, because each typed
+    character causes a new request.
     """
     sale = {name: value for name, value in body.items() if name != "name" or value}
     asked = PromotionAsked(sale, stored.id if stored else None)
@@ -366,7 +368,7 @@ async def effect_part(
     form: Form,
     heavy: HeavyWork,
 ) -> Template:
-    """Show what the promotion would do, as a part of the page."""
+    """Show the promotion's effect as a part of the page."""
     stored = await _stored(request, caller)
     texts = form.some(*FIELDS)
     zone, now = zone_of(caller.account.time_zone), clock.now()
@@ -387,7 +389,9 @@ async def effect_part(
 
 
 def copy_of(sale: Sale, now: datetime) -> dict[str, object]:
-    """Return the body of a promotion's copy, a draft; that of a started one begins now. Pure."""
+    """Return the body of a promotion's copy, which is a draft. The copy of a started promotion
+    begins now. Pure.
+    """
     body = own_fields(to_json(sale))
     if sale.starts_at <= now:
         ends = now + (sale.ends_at - sale.starts_at)
@@ -397,7 +401,7 @@ def copy_of(sale: Sale, now: datetime) -> dict[str, object]:
 
 @post_form("/pricing/sales/{sale_id:int}/{what:str}")
 async def end_sale(writer: Writer, sale_id: int, what: str) -> Response[str]:
-    """Make a draft of a promotion again, which ends it, copy it as a draft, or delete it."""
+    """Make the promotion a draft, which ends it; copy it as a draft; or delete it."""
     if what == "copy":
         sale = await sale_sets.read_sale(writer.session, writer.caller, sale_id)
         copied = await writes.create_sale(writer, copy_of(sale_of(sale), writer.now))

@@ -1,5 +1,5 @@
-"""The pages of pricing settings and of pinned prices. The settings' form sends the shown values
-back, so that nobody overwrites another's change unseen.
+"""The pages of pricing settings and of pinned prices. The form of the settings also sends the
+values that the page showed, so that a member cannot overwrite another member's change unknowingly.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from cardsync.web.request import opened, provide_settings, reading
 
 
 class Input(NamedTuple):
-    """A field of the form. `kind` is text, maybe (a text that may be empty), bp (per cent, or
-    empty), check or select.
+    """A field of the form. `kind` is text, maybe (a text that may be empty), bp (a percentage that
+    may be empty), check or select.
     """
 
     name: str
@@ -104,7 +104,7 @@ LABELS: Final = {each.name: each.label for each in INPUTS}
 
 
 class Conflict(NamedTuple):
-    """A setting that both people changed."""
+    """A setting that another member changed while this member changed it, too."""
 
     label: str
     current: str
@@ -143,7 +143,7 @@ async def settings_page(request: PageRequest, caller: Caller) -> Template:
 
 
 def value_of(each: Input, text: str) -> Any:
-    """Read a field's text. Pure."""
+    """Return a field's typed text as the setting's value. Pure."""
     if each.kind == "check":
         return text == "true"
     if each.kind == "maybe":
@@ -158,7 +158,7 @@ def value_of(each: Input, text: str) -> Any:
 async def save_settings(
     request: PageRequest, caller: Caller, form: Form
 ) -> Template | Response[str]:
-    """Set the fields that the form changed."""
+    """Save the settings whose fields differ from the shown values."""
     shown = {name: form[f"was:{name}"] for name in NAMES if f"was:{name}" in form}
     checks = {each.name for each in INPUTS if each.kind == "check"}
     wanted = {name: (form[name] or "false") if name in checks else form[name] for name in shown}
@@ -174,7 +174,7 @@ async def save_settings(
             for name, text in mine.items()
             if e.current[name] not in (shown[name], text)
         ]
-        # A form may have only some of the fields.
+        # The form may have only some of the settings.
         current = {**await _current(request, caller), **e.current}
         return _shown(
             request,
@@ -203,7 +203,7 @@ async def _pins(
     _: AsyncSession | None = None,
     problem: errors.Problem | None = None,
 ) -> Template:
-    """Show the pinned cards, which are a search, and those that were looked for to be pinned."""
+    """Show the pinned cards, and the cards that a member found in order to pin one."""
     page, settings = read_page(request.query_params.dict()), provide_settings(request.app.state)
     pinned = CardFilter(search="is:pinned", status="all")
     async with reading(request) as reads:
@@ -229,7 +229,7 @@ async def _pins(
     exception_handlers=again(_pins, errors.InvalidRule, errors.InvalidPayload, errors.NotFound),
 )
 async def pin_card(form: Form, writer: Writer) -> Response[str]:
-    """Pin a card, or take its pin away, as the form's button says."""
+    """Pin a card or remove its pin, depending on the form's button."""
     marketplace_id = read_id(form["number"])
     if marketplace_id is None:
         raise errors.InvalidPayload("number: must be a card's SKU")

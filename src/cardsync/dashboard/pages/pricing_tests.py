@@ -1,5 +1,5 @@
-"""The page of rule tests: each with its search and expectation, checked on the cards; and the forms
-that make, change and delete one.
+"""The page of rule tests: each test with its search, its expectation and its result on the cards;
+and the forms that make, change and delete a test.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def _shown(
     _: AsyncSession | None = None,
     problem: errors.Problem | None = None,
 ) -> Template:
-    """Show the tests; with `check`, also the verdict of each on the cards."""
+    """Show the tests; with the parameter `check`, also each test's result on the cards."""
     checked = None
     async with opened(request, long=True, snapshot=True) as session:
         tests = [
@@ -72,7 +72,7 @@ async def make_test(caller: Caller, form: Form, bounded: AsyncSession) -> Respon
 async def change_test(
     caller: Caller, form: Form, bounded: AsyncSession, test_id: int
 ) -> Response[str]:
-    """Change or delete a test, as the form's button says."""
+    """Change or delete a test, depending on the form's button."""
     if form["action"] == "delete":
         await rule_tests.remove(bounded, caller, test_id, clock.now())
         return see("/pricing/tests", done=message("test_deleted"))

@@ -1,5 +1,5 @@
-"""The pages for paper: labels of cards and boxes on a sheet that starts at any label, a test page,
-the restock sheet, a pull sheet, and a packing slip without an address.
+"""The pages for printing: labels of cards and boxes on a sheet whose first labels may be used up, a
+test page, the restock sheet, a pull sheet, and packing slips without an address.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ PAPERS: Final = {"letter": "Letter", "roll46": "4 × 6 in roll"}
 
 
 class Label(NamedTuple):
-    """`about` is the address in the QR code, `picture` the address of the card's picture; each is
-    empty if the label has none.
+    """A label. `about` is the address in its QR code, `picture` the address of the card's picture;
+    each is empty if the label has none.
     """
 
     title: str
@@ -54,7 +54,7 @@ class Label(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A label with its place on the page and its QR code as the source of a picture."""
+    """A label with its place on the page; `code` is its QR code as the source of a picture."""
 
     place: int
     label: Label
@@ -62,7 +62,7 @@ class Placed(NamedTuple):
 
 
 class LabelRequest(NamedTuple):
-    """The request of an address, for every kind of labels."""
+    """The address's options for labels of any kind."""
 
     kind: str
     sheet: Sheet
@@ -71,7 +71,7 @@ class LabelRequest(NamedTuple):
 
 
 def wanted_of(given: dict[str, list[str]]) -> LabelRequest:
-    """Read an address. Pure. Raises InvalidPayload, NotFound."""
+    """Read the options in an address. Pure. Raises InvalidPayload, NotFound."""
     kind = (given.get("kind") or ["cards"])[-1]
     if kind not in KINDS:
         raise errors.InvalidPayload(f"kind: must be one of {', '.join(KINDS)}")
@@ -81,7 +81,7 @@ def wanted_of(given: dict[str, list[str]]) -> LabelRequest:
 
 
 def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed]]:
-    """Return the pages, each with its labels. Raises InvalidPayload for a start off the sheet."""
+    """Return the labels of each page. Raises InvalidPayload if `start` is not on the sheet."""
     positions = layout(sheet, len(labels), start)
     pages = [
         (at.page, Placed((at.row - 1) * sheet.columns + at.column, label, code_of(label.about)))
@@ -92,9 +92,9 @@ def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed
 
 @lru_cache(maxsize=4_096)
 def code_of(address: str) -> str:
-    """Return the QR code of an address as the source of a picture; empty for no address. The mask
-    is fixed, because trying all eight masks takes most of the time of a sheet, and scanners read
-    any mask.
+    """Return the QR code of an address as the source of a picture; an empty text without an
+    address. The mask of the code is fixed: trying all eight masks would take most of a sheet's
+    time, and scanners read any mask.
     """
     if not address:
         return ""
@@ -118,7 +118,7 @@ def code_of(address: str) -> str:
 async def print_page(request: PageRequest, caller: Caller) -> Template:
     asked = request.query_params.dict()
     given = {name: texts[-1] for name, texts in asked.items()}
-    # The parts of a selection that have no field; they come from the table of cards.
+    # The form has no fields for these parts of a selection, which the table of cards sent.
     kept: dict[str, str] = {name: given[name] for name in ("game", "status") if name in given}
     if (ids := selected_ids(asked)) is not None:
         kept["selected_ids"] = ids
@@ -135,7 +135,7 @@ async def print_page(request: PageRequest, caller: Caller) -> Template:
 
 @get("/print/sheets/{key:str}")
 async def sheet_style(key: str) -> Response[str]:
-    """Answer the style that prints a sheet in millimetres."""
+    """Serve the style sheet that places labels on a sheet, in millimeters."""
     return Response(style_of(sheet_of(key)), media_type="text/css", headers=HEADERS)
 
 
@@ -201,7 +201,7 @@ def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
 
 @get("/print/restock")
 async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
-    """Show the copies of refunded orders in the order of the way."""
+    """Show the copies of refunded orders, sorted along the way past the shelves."""
     paging = Paging(1, limits.RETURNS_PER_PAGE_MOST)
     async with reading(request) as reads:
         desk = await returned_copies.desk(reads, caller, paging, restocked=False)
@@ -211,8 +211,8 @@ async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
 
 
 class Slip(NamedTuple):
-    """`priced`: the prices are known and add up to the buyer's payment; other prices are not
-    printed.
+    """A packing slip. `priced` is true if the prices are known and add up to the buyer's payment;
+    otherwise the slip has no prices.
     """
 
     order: OrderInFull
@@ -226,7 +226,7 @@ async def packing_slip(request: PageRequest, caller: Caller, order_id: int) -> T
 
 @get("/print/slips")
 async def packing_slips(request: PageRequest, caller: Caller) -> Template:
-    """Show the slips of several orders, each on a page of its own."""
+    """Show the packing slips of several orders, each on its own page."""
     ids = ids_of(request.query_params.getall("order", []))
     if len(ids) > SLIPS_MOST:
         raise errors.InvalidPayload(f"order: select at most {SLIPS_MOST} orders")
@@ -235,14 +235,14 @@ async def packing_slips(request: PageRequest, caller: Caller) -> Template:
 
 @post_form("/print/slips")
 async def ask_for_slips(form: Form) -> Response[str]:
-    """Lead the ticked orders' form to their slips."""
+    """Send the browser to the packing slips of the ticked orders."""
     return see("/print/slips", order=form.all("order"))
 
 
 async def _slips(request: PageRequest, caller: Caller, ids: Sequence[int]) -> Template:
     orders = []
     for order_id in ids:
-        # A read of an order ends its reading.
+        # `read_order` is the last read of a reading, so each order gets its own.
         async with reading(request) as reads:
             orders.append(order_in_full(await read_order(reads, caller, order_id)))
     async with opened(request) as session:
@@ -273,7 +273,7 @@ async def pull_sheet(
     session: AsyncSession,
     session_id: int,
 ) -> Template:
-    """Show the cards of a pull session in the order of the way."""
+    """Show the cards of a pull session, sorted along the way past the shelves."""
     pull = await pull_reads.in_full(session, caller, session_id)
     rows: list[tuple[Any, Any]] = [(item, order) for order in pull.orders for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].id))
@@ -281,7 +281,7 @@ async def pull_sheet(
 
 
 def _way(code: str | None) -> tuple[bool, tuple[str, int]]:
-    """Return a place's rank on the way; unassigned cards are last."""
+    """Return a place's rank on the way past the shelves. Unassigned cards are last."""
     return (True, ("", 0)) if code is None else (False, place_in(code).way)
 
 

@@ -1,6 +1,6 @@
-"""The page of profit: a period's profit over the copies with a known cost, and the sales that are
-not counted; the same by day, week, month, game or buy rule; the fees, compared with the expected
-ones; and the lots, with the forms for their files and the payments report.
+"""The page of profit. It shows a period's profit from the copies with a known cost, and the sales
+without one; the profit by day, week, month, game or buy rule; the fees, compared with the expected
+ones; and the lots, with the forms for their files and for the payments report.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cardsync.stock.cards.named_cards import named_cards
 from cardsync.web.forms import Form, sentence
 from cardsync.web.request import opened, reading
 
-# A face of the page, its name, and how many days it shows by default.
+# The views of the page: each one's name, and the number of days that it shows by default.
 FACES: Final = {
     "month": ("By month", 365),
     "week": ("By week", 84),
@@ -62,7 +62,7 @@ PARTS: Final = (
 
 
 class Span(NamedTuple):
-    """The days of a period, and the days of the comparison."""
+    """The days of a period, and of the period with which it is compared."""
 
     first: date
     last: date
@@ -71,8 +71,8 @@ class Span(NamedTuple):
 
 
 def span_shown(period: str, today: date, first: date | None, last: date | None) -> Span:
-    """Return the days of a period. Chosen dates are compared with the same number of preceding
-    days. Pure.
+    """Return the days of a period. A period with chosen dates is compared with the same number of
+    days before it. Pure.
     """
     if period == "this":
         return Span(today.replace(day=1), today, *same_days_before(today))
@@ -207,7 +207,7 @@ async def _shown(
 
 
 async def _body_of(form: Form) -> bytes:
-    """Raises InvalidPayload."""
+    """Return the uploaded file. Raises InvalidPayload."""
     body = b"" if form.file is None else await form.file.read()
     if not body:
         raise errors.InvalidPayload("choose a CSV file first")

@@ -1,4 +1,4 @@
-"""The templates that a promotion may begin with, and their times. Pure."""
+"""The templates from which a promotion may begin, and their times. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ FRIDAY: Final = 4
 
 
 class Start(NamedTuple):
-    """A start for a new promotion; `times` is the promotion's time, by the shop's clock."""
+    """A template. `times` returns the promotion's start and end for the current time in the shop's
+    zone.
+    """
 
     label: str
     fields: Mapping[str, str]
@@ -18,7 +20,9 @@ class Start(NamedTuple):
 
 
 def weekend(here: datetime) -> tuple[datetime | None, datetime]:
-    """Return the next Friday to Sunday; on a Friday or Saturday, from now to Sunday. Pure."""
+    """Return the start and end of the next Friday to Sunday; without a start on a Friday or
+    Saturday. Pure.
+    """
     on = here.weekday() in (FRIDAY, FRIDAY + 1)
     friday = here.date() + timedelta(days=(FRIDAY - here.weekday()) % 7)
     sunday = here.date() + timedelta(days=(FRIDAY + 2 - here.weekday()) % 7 if on else 0)
@@ -28,7 +32,7 @@ def weekend(here: datetime) -> tuple[datetime | None, datetime]:
 
 
 def evening(here: datetime) -> tuple[datetime | None, datetime]:
-    """Return 5 to 10 PM of today; tomorrow once it is 5 PM. Pure."""
+    """Return 5 to 10 PM of today, or of tomorrow after 5 PM. Pure."""
     day = here.date() + timedelta(days=1 if here.hour >= 17 else 0)
     return (
         datetime.combine(day, time(17), here.tzinfo),

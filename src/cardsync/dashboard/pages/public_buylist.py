@@ -1,5 +1,6 @@
-"""The public page of a shop's buylist: strangers search the catalog, see both prices in each
-condition, and send a cart that becomes a draft offer. It works without scripts and keeps no cookie.
+"""The public page of a shop's buylist. Strangers search the catalog, see both prices in each
+condition, and send a cart, which becomes a draft offer. The page works without scripts and sets no
+cookie.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from cardsync.web.forms import Form, public_form, sentence
 from cardsync.web.pages import page
 from cardsync.web.request import AnyRequest, AnyResponse
 
-# Nothing of the search leaves the page, and no search engine follows carts.
+# Browsers must not send the page's address, which contains the search and the cart, to other sites.
+# Search engines must not follow the links that change the cart.
 VISITOR_HEADERS = HEADERS | {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "nofollow"}
 GIVEN: Final = ("name", "contact", "note")
 
@@ -52,8 +54,8 @@ async def buylist_page(
 async def send_by_form(
     request: PageRequest, caller: Caller, database: Database, form: Form, shop: int
 ) -> Response[str] | Template:
-    """Send the cart. The form has no token of its own, because no cookie authorizes it. The answer
-    leads to the page again, so that a reload sends nothing twice.
+    """Send the cart to the shop. The form has no token, because no cookie authorizes it. The answer
+    redirects to the page, so that a reload does not send the cart again.
     """
     cart = read_cart(form.all("cart"))
     given = form.some(*GIVEN)
@@ -69,7 +71,9 @@ async def send_by_form(
 
 
 def _added(request: PageRequest) -> list[str]:
-    """Return the entries of the search's rows that name copies."""
+    """Return the entries for the cart: the rows of the search for which the visitor
+    typed copies.
+    """
     entries = []
     for name, given in request.query_params.multi_items():
         kind, _, card = name.partition(":")
@@ -82,8 +86,8 @@ def _added(request: PageRequest) -> list[str]:
 async def _offered(
     database: Database, caller: Caller, typed: str, line: str | None, cart: Sequence[CartLine]
 ) -> tuple[list[BuylistRow], list[dict[str, Any]], errors.InvalidPayload | None]:
-    """Return the rows that a search finds and the priced lines of the cart, or the reason why the
-    cart has none.
+    """Return the rows that the search finds, and the priced lines of the cart or the reason why it
+    has none.
     """
     now = clock.now()
     async with database.tenant(caller.seller_id, work=Work.VISIT) as session:
@@ -153,8 +157,8 @@ async def _shown(
 
 
 def _at_first(wanted: Sequence[int], priced: Sequence[int], remove: Sequence[str]) -> list[str]:
-    """Return the remove link of each priced line, once for cards with several prices, whose lines
-    follow each other.
+    """Return the address that removes a card for the first priced line of each card, and "" for its
+    other lines. A card whose copies have several prices has several consecutive lines.
     """
     said: list[str] = []
     left, of = 0, iter(zip(wanted, remove, strict=True))
@@ -177,7 +181,7 @@ async def buylist_picture(
     product_id: int,
     size: str,
 ) -> Response[bytes]:
-    """The picture of a product, as members see it."""
+    """Send the picture of a product; members see the same picture."""
     shown = await of_product(database, caller, store, product_id, size)
     return answer(shown, request.headers.get("if-none-match"), FOREVER)
 

@@ -1,5 +1,6 @@
-"""The pages of pulls at the desk: a member opens a session, gives all phones one code, follows
-their progress live, decides about missing cards, and ends it; then the pulled orders are shipped.
+"""The pages of pulls at the desk. A member opens a session, shows all phones one code, follows
+their progress, decides about missing cards and ends the session. Then the pulled orders are
+shipped.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from cardsync.web.forms import Form
 from cardsync.web.request import AnyResponse, opened, reading
 
 Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]
-# The last part of the form's address, as in the API → the operation.
+# The operation for the last part of a form's address; the API uses the same names.
 MARKS: dict[str, Mark] = {
     "pulled": pull_sessions.mark_pulled,
     "defer": pull_sessions.defer,
     "unassign": pull_sessions.unassign,
 }
 ENDS = {"complete": "completed", "cancel": "cancelled"}
-# The filters of GET /api/orders that choose a session's orders.
+# The filters of GET /api/orders by which a member chooses the orders of a session.
 FILTERS = ("search", "date_from", "date_to", "product_line", "shipping_type")
 
 
@@ -76,7 +77,9 @@ async def pulls_page(request: PageRequest, caller: Caller) -> Template:
 async def open_pull(
     caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Response[str]:
-    """Start a pull of the ticked orders, or of all that the filters leave, with its code."""
+    """Start a pull of the ticked orders, or of all orders that match the filters, and make the code
+    for its phones.
+    """
     given = {name: [value] for name in FILTERS if (value := form[name])}
     wanted = read_filter(given)
     ticked = ids_of(form.all("order")) if form.all("order") else None
@@ -89,7 +92,7 @@ async def open_pull(
 async def texts_about(
     session: AsyncSession, caller: Caller, missing: Sequence[MissingCard]
 ) -> dict[int, str]:
-    """Return the text to the buyer about each missing item."""
+    """Return the text for the buyer about each missing card, by the id of the order's item."""
     if not missing:
         return {}
     shop = await shop_of(session, caller)
@@ -97,7 +100,7 @@ async def texts_about(
 
 
 def message_about(card: MissingCard, shop: str) -> str:
-    """Return a text to the buyer about a missing card, for the seller to copy. Pure."""
+    """Return a text about a missing card, which the seller copies and sends to the buyer. Pure."""
     words = [f"Hi {card.buyer_name.split()[0]}," if card.buyer_name else "Hi,", ""]
     name = " ".join(filter(None, [card.product_name, card.condition and f"({card.condition})"]))
     which = f"{name or 'one of the cards'} of your order {card.order_number}"
@@ -153,7 +156,7 @@ async def pull_page(
 
 
 def _left(orders: Iterable[PullOrder]) -> list[PullOrder]:
-    """Return the orders of a session that still have copies to pull. Pure."""
+    """Return those orders of a session that still have copies to pull. Pure."""
     return [
         order
         for order in orders
@@ -162,7 +165,7 @@ def _left(orders: Iterable[PullOrder]) -> list[PullOrder]:
 
 
 def _lines(queue: Queue) -> dict[int, tuple[int, int]]:
-    """Return how many copies of each order are pulled, and wanted. Pure."""
+    """Return the numbers of pulled and of ordered copies, by order id. Pure."""
     sums: dict[int, tuple[int, int]] = {}
     for entry in queue.entries:
         pulled, wanted = sums.get(entry.order_id, (0, 0))
@@ -203,7 +206,7 @@ async def _cover(
     settings: Settings,
     session_id: int,
 ) -> Template:
-    """Make new links and show them this one time, each as a QR code."""
+    """Make new links, and show them this one time as QR codes."""
     now = clock.now()
     earlier = await phone_links.list_links(session, caller, session_id)
     origin = settings.origin_for(request.headers.get("host"))
@@ -226,7 +229,7 @@ def _qr(url: str) -> str:
 
 
 def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, object]]:
-    """Return, for each game of the session, its progress, its orders and how they are shipped."""
+    """Return each game of the session with its progress, its orders and how they are shipped."""
     shipping = {order.id: order.shipping_type for order in orders}
     games = []
     for line in sorted({entry.product_line for entry in queue.entries}):
@@ -265,7 +268,7 @@ async def revoke_phone_link(
 
 @get("/pulls/{session_id:int}/changes")
 async def pull_changes(request: PageRequest, caller: Caller, session_id: int) -> Stream:
-    """Server-sent events of one session, until it ends."""
+    """Send the events of one session to the page until the session ends."""
     streams: PullStreams = request.app.state.pull_streams
 
     async def still_open() -> bool:

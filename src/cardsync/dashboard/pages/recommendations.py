@@ -1,5 +1,6 @@
-"""The pages of suggestions: prices by expected gain, stale stock and rules, each with its evidence;
-a member approves, dismisses or snoozes one or several. Another page shows outcomes.
+"""The pages of suggestions. Prices are sorted by expected gain, followed by stale stock and rules,
+each with its evidence; a member approves, dismisses or snoozes one or several suggestions. Another
+page shows the outcomes.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ from cardsync.prices.recommendations.pending_list import (
 from cardsync.web.forms import Form
 from cardsync.web.request import opened, reading
 
-# A page reports at once everything that it showed, as much as one request may hold.
+# The most suggestions on a page: the page's script reports all shown suggestions in one request,
+# which has a limit.
 PER_PAGE: Final = 20
-# Each price is checked against its evidence by itself, so this limits the prices of one form.
+# The most prices that one click on "approve all" handles, because each price is checked against its
+# evidence separately.
 AT_ONCE: Final = 50
 PATH: Final = "/recommendations"
 VERDICTS: Final = {
@@ -53,7 +56,9 @@ VERDICTS: Final = {
 
 @get(PATH)
 async def queue_page(request: PageRequest, caller: Caller) -> Template:
-    """Show what waits, those first that may bring the most."""
+    """Show the suggestions that wait for a decision; those with the highest expected gain are
+    first.
+    """
     async with reading(request) as reads:
         answer = await recommendations(reads, caller, paging_of(request, PER_PAGE), clock.now())
     if answer.liquidation:
@@ -79,7 +84,7 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
 
 @get(f"{PATH}/accept")
 async def old_address() -> Response[str]:
-    """Suggestions were once approved on a page of their own."""
+    """Redirect from the address at which suggestions were once approved."""
     return see(PATH)
 
 
@@ -87,7 +92,9 @@ async def old_address() -> Response[str]:
 async def decide_chosen(
     request: PageRequest, caller: Caller, form: Form, settings: Settings
 ) -> Response[str]:
-    """Decide each separately: one with changed evidence does not block the others."""
+    """Decide about each chosen suggestion separately. One whose evidence changed does not block the
+    others.
+    """
     decision = read_decision(form, PER_PAGE)
     if not decision.asked:
         return see(PATH, done=message("none_chosen"))
@@ -96,7 +103,9 @@ async def decide_chosen(
 
 @post_form(f"{PATH}/under", opt=WRITES)
 async def approve_under(request: PageRequest, caller: Caller, settings: Settings) -> Response[str]:
-    """Approve the suggested prices below an amount, also those on other pages: all of them rise."""
+    """Approve all suggested prices below `UNDER` dollars, also those on other pages. All of these
+    suggestions raise a price.
+    """
     caller.must_be_owner()
     async with reading(request) as reads:
         asked = await suggestions_under(reads, caller, UNDER, AT_ONCE, clock.now())
@@ -110,8 +119,8 @@ async def approve_under(request: PageRequest, caller: Caller, settings: Settings
 async def _decide(
     request: PageRequest, caller: Caller, settings: Settings, decision: Decision, *more: str
 ) -> str:
-    """Decide, and return the message for the page. Raises OwnerRequired, and the reason if the only
-    requested proposal could not be decided.
+    """Decide about each suggestion, and return the message for the page. Raises OwnerRequired, and
+    the reason of a refusal if only one suggestion was requested.
     """
     caller.must_be_owner()
     answer, asked = decision
@@ -133,7 +142,9 @@ async def _decide(
 async def _decided(
     request: PageRequest, caller: Caller, settings: Settings, answer: Answer, one: SeenProposal
 ) -> bool:
-    """Return whether a suggestion was decided, and not revised because its evidence changed."""
+    """Decide about a suggestion. Return False if it was revised instead because its evidence
+    changed.
+    """
     now = clock.now()
     async with opened(request, long=True) as session:
         if answer == "accepted":
@@ -149,7 +160,7 @@ async def outcomes_page(
     caller: Caller,
     bounded_snapshot: AsyncSession,
 ) -> Template:
-    """Show the outcomes of applied prices."""
+    """Show what the applied suggestions earned."""
     answer = await outcomes(bounded_snapshot, caller, clock.now())
     return show(
         request,

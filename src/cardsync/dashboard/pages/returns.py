@@ -1,5 +1,5 @@
 """The page of returns: refunded orders with the shelves of their cards, customers with several
-refunds, and the forms that put copies back.
+refunds, and the forms that put copies back on the shelves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATES: Final = {
 
 
 class DeskRequest(NamedTuple):
-    """A page of the desk, in one of its states."""
+    """The page number and the state of the returns that an address names."""
 
     state: returned_copies.ReturnState
     page: int
@@ -44,7 +44,7 @@ class DeskRequest(NamedTuple):
 
 @get("/returns")
 async def desk_page(request: PageRequest, caller: Caller) -> Template:
-    """Show the desk; printed, it is the sheet for putting copies back."""
+    """Show the returns. The printed page is the sheet for putting copies back."""
     given = request.query_params.dict()
     paging = paging_of(request, limits.RETURNS_PER_PAGE)
     state = (given.get("state") or ["to_restock"])[-1]
@@ -72,8 +72,8 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
 
 @post_form("/returns")
 async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Restock the copies of one line or of all ticked lines, each at the location in its row. Lines
-    without a location stay.
+    """Put the copies of one line, or of all ticked lines, back at the location in each row. Lines
+    without a location do not change.
     """
     back = {"state": form["state"]} if form["state"] in STATES else {}
     if form["gone"]:
@@ -106,8 +106,8 @@ async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response
 
 
 def _numbers(line: str) -> list[int]:
-    """Read an order, an item, a card and how many copies of it, like 7.12.5.2. Pure. Raises
-    InvalidPayload.
+    """Read the ids of an order, an item and a card, and the number of copies, from a text like
+    7.12.5.2. Pure. Raises InvalidPayload.
     """
     numbers = wholes(line.split("."))
     if len(numbers) == 4:
@@ -119,7 +119,9 @@ def _numbers(line: str) -> list[int]:
 async def restock_order(
     caller: Caller, form: Form, session: AsyncSession, order_id: int
 ) -> Response[str]:
-    """Put all copies of an order back where they were, or into the place that the form names."""
+    """Put all copies of an order back at their earlier places, or at the place that the
+    form names.
+    """
     reported = None
     if form["box"] or form["slot"]:
         place = Place(checked_box(form["box"]), number_of(form, "slot"))
@@ -136,7 +138,9 @@ async def restock_order(
 
 
 def _copies(text: str) -> tuple[int, int]:
-    """Read a card's id and how many copies of it, like 12x3. Pure. Raises InvalidPayload."""
+    """Read a card's id and the number of its copies from a text like 12x3. Pure. Raises
+    InvalidPayload.
+    """
     match wholes(text.split("x")):
         case [card, quantity]:
             return card, quantity

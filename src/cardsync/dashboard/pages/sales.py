@@ -1,5 +1,5 @@
-"""The page of sales over some days: sums by month, week, day or game, or the cards that sold best
-and not at all.
+"""The page of sales in a period: sums by month, week, day or game, or the cards that sold best and
+those that did not sell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.sales.orders.sales_summary_schemas import SalesSummary, SummaryBy
 from cardsync.sales.reports import span_of
 from cardsync.web.request import reading
 
-# A face of the page, its name, and how many days it shows by default.
+# The views of the page: each one's name, and the number of days that it shows by default.
 FACES: Final = {
     "month": ("Months", 365),
     "week": ("Weeks", 84),
@@ -30,13 +30,13 @@ FACES: Final = {
     "cards": ("Best and worst sellers", 90),
 }
 SERIES: Final = ("Gross", "Net", "Refunds")
-# Sums of a longer time are bars; days are a line.
+# The views whose sums the page draws as bars.
 IN_BARS: Final = ("month", "week", "day")
 
 
 class Rest(NamedTuple):
-    """`known` is the sum of the games, `rest` the rest of the gross; `shared` is true if an order
-    counts in several games.
+    """The gross by game compared with the total. `known` is the sum of all games, `rest` is the
+    total without it; `shared` is true if an order counts in several games.
     """
 
     known: Decimal
@@ -45,8 +45,8 @@ class Rest(NamedTuple):
 
 
 def rest_of(summary: SalesSummary) -> Rest | None:
-    """Return how the sums of the games relate to the total; None if no game's sum is known.
-    Pure.
+    """Return the sum of the games compared with the total; None if no game's gross is
+    known. Pure.
     """
     amounts = [Decimal(game.gross) for game in summary.games if game.gross is not None]
     if not amounts or summary.total is None:
@@ -57,7 +57,7 @@ def rest_of(summary: SalesSummary) -> Rest | None:
 
 
 def day_of(given: Mapping[str, str], name: str) -> date | None:
-    """Read a day of the address; None if it is empty. Pure. Raises InvalidPayload."""
+    """Read a date in the address; None if it is empty. Pure. Raises InvalidPayload."""
     text = given.get(name, "").strip()
     if not text:
         return None

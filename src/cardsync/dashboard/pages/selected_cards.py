@@ -1,5 +1,6 @@
-"""The form over the table of cards: it puts the chosen rows, the page's, or all that match on a
-list, on shelves, on labels or in a CSV.
+"""The form over the table of cards. It adds the selected cards to a list, shelves, pins or exports
+them, or prints their labels. The cards are the ticked rows, the rows of the page, or all cards that
+match the search.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
 
 def selected(form: Form) -> Selection:
-    """Return a form's selection: the one card of its button, else `scope`: `all` (that match),
-    `page`, or the rows that are ticked. Raises InvalidPayload.
+    """Return a form's selection: the card of the pressed button, else by `scope` all cards that
+    match the search (`all`), the rows of the page (`page`), or the ticked rows. Raises
+    InvalidPayload.
     """
     if form["card_id"] or "all" not in form.all("scope"):
         return chosen(form)
@@ -48,8 +50,8 @@ def selected(form: Form) -> Selection:
 
 
 def chosen(form: Form) -> Selection:
-    """Return the rows of a form: the row of its button, or the ticked rows. Raises
-    InvalidPayload.
+    """Return the chosen rows of a form: the row of the pressed button, the rows of the page, or the
+    ticked rows. Raises InvalidPayload.
     """
     name = "page_ids" if "page" in form.all("scope") else "card_ids"
     texts = form.all("card_id") or [id for text in form.all(name) for id in text.split(",")]
@@ -64,7 +66,7 @@ def chosen(form: Form) -> Selection:
 
 
 def added_message(done: entries.Added) -> str:
-    """Report the result for the cards of a selection."""
+    """Return the message about the cards that were added to a list."""
     notice = message("list_added", done.added)
     if done.truncated:
         return together(notice, message("list_full", done.requested))
@@ -128,14 +130,16 @@ async def unpin_selected(form: Form, writer: Writer) -> Response[str]:
 async def publish_selected(
     caller: Caller, form: Form, bounded: AsyncSession, settings: Settings
 ) -> Response[str]:
-    """Let everybody of the shop see the caller's own contributions among the selected cards."""
+    """Make the caller's own contributions among the selected cards visible to all members of the
+    shop.
+    """
     selection, seconds = selected(form), settings.read_seconds
     done, more = await publish_picked(bounded, caller, selection, clock.now(), seconds)
     return _back(form, message("many_published", done), more=more)
 
 
 def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
-    """Return to the search from which the form was sent, or to the price file."""
+    """Send the browser back to the search from which the form was sent, or to the price file."""
     if form["back"] == PRICE_FILE:
         return see(PRICE_FILE, done=notice)
     kept = form.some("search", "game", "status")
@@ -144,7 +148,7 @@ def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
 
 
 def _query_of(selection: Selection) -> TemplateValues:
-    """Return a selection as the query of an address."""
+    """Return a selection as parameters of an address."""
     if selection.card_ids is None:
         return selection.given
     return {"selected_ids": ",".join(map(str, selection.card_ids)), "status": "all"}
@@ -152,13 +156,13 @@ def _query_of(selection: Selection) -> TemplateValues:
 
 @post_form("/cards/labels")
 async def label_selected(form: Form) -> Response[str]:
-    """Send the browser to the page that prints labels, for a selection."""
+    """Send the browser to the page that prints the labels of a selection."""
     return see("/print", **_query_of(selected(form)))
 
 
 def search_of(form: Form) -> str:
-    """Return the search for a form's cards: the page's own search for all of them, or the ids of
-    the ticked cards. Raises InvalidPayload, InvalidQuery.
+    """Return a search for a form's cards: the page's own search for all of them, or the ids of the
+    ticked cards. Raises InvalidPayload, InvalidQuery.
     """
     selection = selected(form)
     ids = selection.card_ids
@@ -189,7 +193,7 @@ async def mark_down_selected(form: Form) -> Response[str]:
 
 @post_form("/cards/export.csv")
 async def export_selected(form: Form) -> Response[str]:
-    """Send the browser to the file of a selection."""
+    """Send the browser to the CSV of a selection."""
     return see("/cards/export.csv", **_query_of(selected(form)))
 
 

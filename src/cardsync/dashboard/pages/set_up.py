@@ -1,9 +1,9 @@
-"""The first run: the page that creates the first seller; then the owner's steps: a pricing export
-and its result, the presets on the shop's own cards, and the price file or the agent. Each step has
-an address of its own, so that the owner can leave and return.
+"""The first run. A page creates the first seller; then the owner uploads a pricing export and sees
+its result, chooses a preset by its effect on the shop's own cards, and sends prices by the price
+file or the agent. Each step has its own address, so that the owner can leave and return.
 
-Only the set-up link may create the first seller, also on this machine, because a request through a
-proxy may appear to be local.
+Only the set-up link may create the first seller, even from this computer, because a request that a
+proxy forwards may appear to be local.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ from cardsync.web.reach import reach_of
 from cardsync.web.request import AnyResponse, ApiRequest, opened, reading
 
 _FIELDS: Final = ("store_name", "name", "email")
-# The form's other fields are around the file.
+# The form has other fields and boundaries around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
 _CHUNK: Final = 1 << 18
 
 
 class FirstLook(NamedTuple):
-    """The shop after its first import. `listed` has its copies and its market value once all cards
-    are counted; `reasons` explain why its price file changes nothing.
+    """The shop after its first import. `listed` is the day's count of copies and their market
+    value, once it includes all cards; `reasons` explain why the price file is empty.
     """
 
     cards: int
@@ -156,7 +156,7 @@ async def steps_page(
     settings: Settings,
     heavy: HeavyWork,
 ) -> Template:
-    """Show all steps, on one page; with `only=agent`, no more than whether the agent is there."""
+    """Show all steps on one page; with `only=agent`, only whether the agent has connected."""
     if request.query_params.get("only") == "agent":
         caller.must_be_owner()
         seen: LastSeen = request.app.state.last_seen
@@ -166,7 +166,7 @@ async def steps_page(
 
 
 class _Read(NamedTuple):
-    """The part of the page that one session reads."""
+    """The values of the page that one database session reads."""
 
     report: Report | None
     runs: bool
@@ -230,8 +230,8 @@ async def _read(
     settings: Settings,
     upload_id: int | None,
 ) -> _Read:
-    """Read the report of the upload that the address names, else of the newest pricing export.
-    Raises NotFound.
+    """Return the page's values, with the report of the address's upload, or of the newest pricing
+    export if the address names none. Raises NotFound.
     """
     now = clock.now()
     if upload_id is None:
@@ -265,7 +265,7 @@ async def _look(request: PageRequest, caller: Caller, heavy: HeavyWork) -> First
     limited = await _found(request, caller, CardFilter(search="is:capped"))
     async with reading(request) as reads:
         days = (await read_listed_value(reads, caller, 1, clock.now())).days
-    # These are counted a moment after an import.
+    # The listed value is computed a moment after an import, so the day's figure may be old.
     listed = next((day for day in days if day.cards == stock.total), None)
     file = await price_file_now(heavy, caller, 0)
     return FirstLook(every.total, stock.total, stock.worth, listed, limited.total, *file)
@@ -287,7 +287,8 @@ async def choose_preset(
     preset = form["preset"]
     try:
         async with opened(request, long=True) as session:
-            # The page shows each preset's effect on the member's own cards.
+            # The writer is confirmed, because the page showed each preset's effect on the shop's
+            # own cards.
             writer = Writer(session, caller, settings, clock.now(), confirmed=True)
             await writes.apply_preset(writer, preset)
             await writes.reprice(writer)

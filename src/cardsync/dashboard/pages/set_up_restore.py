@@ -1,5 +1,5 @@
-"""The first run from a backup: the set-up page lists the backups of this computer and of the
-bucket, and this page shows how far a restore is.
+"""The first run from a backup. The set-up page lists the backups on this computer and in the
+bucket; this page shows the progress of a restore.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from cardsync.web.request import AnyResponse, ApiRequest
 
 
 async def must_be_open(database: Database, settings: Settings, token: str) -> None:
-    """Raises NotFound once there is a seller, and CsrfFailed for a stranger."""
+    """Check that the set-up is open. Raises NotFound once there is a seller, and CsrfFailed without
+    the set-up link.
+    """
     async with database.shared() as session:
         if not await first_run.is_open(session):
             raise errors.NotFound("this installation is already set up; sign in instead")

@@ -1,6 +1,6 @@
-"""The settings' pages: one a section, each with the owner's forms and their answers.
+"""The settings' pages, one for each section, with the owner's forms and their answers.
 
-A link or a key that is shown only once is on the page that answers its form.
+A link or a key is shown only once, on the page that answers its form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cardsync.shop.operators import own_backups
 from cardsync.web.forms import Form, go, read_form
 from cardsync.web.reach import reach_of
 
-# The sections' tabs: address, name, and whether an owner alone has it.
+# The tab of each section: its address, its name, and whether only an owner sees it.
 TABS: Final = [
     ("/settings/shop", "Shop", True),
     ("/settings/sync", "Sync", True),
@@ -61,7 +61,9 @@ class Input:
 
 
 def inputs_of(section: str, **also: str) -> tuple[Input, ...]:
-    """Return the inputs of a section's form, and further ones, each with its hint there."""
+    """Return the inputs of a section's form, and those of the settings in `also`, with the hints
+    given there.
+    """
     found = [one for one in SETTINGS.values() if one.field.section == section or one.name in also]
     found.sort(key=lambda one: one.name in also or not one.field.first)
     return tuple(
@@ -145,7 +147,7 @@ def shown_and_wanted(
     *,
     lines: bool = False,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the texts that a section's form showed, and the submitted texts."""
+    """Return the values that the section's form showed, and the submitted values."""
     shown = {name.removeprefix("was:"): form[name] for name in form if name.startswith("was:")}
     kinds = {each.name: each.kind for each in inputs}
     kinds |= {name: "check" for name in shown if lines and name.startswith(LINE)}
@@ -160,8 +162,9 @@ def shown_and_wanted(
 def refused_settings(
     refusal: ChangedMeanwhile | Unreadable, shown: dict[str, str], wanted: dict[str, str]
 ) -> tuple[Mapping[str, str], dict[str, str], int, dict[str, object]]:
-    """Return the present texts, those that stay in the form, the status and the page's values.
-    Fields changed in this tab stay; the others show their present value. Pure.
+    """Return the present values, those to keep in the form, the status, and the page's further
+    values. A field that this member changed keeps the typed value; any other field shows its
+    present value. Pure.
     """
     if isinstance(refusal, Unreadable):
         why = "Nothing was saved: a field could not be read."
@@ -172,7 +175,7 @@ def refused_settings(
 
 
 def _form_of(request: PageRequest) -> tuple[str, dict[str, str], dict[str, str]]:
-    """Return a form's section, the texts that the form showed, and the submitted texts."""
+    """Return a form's section, the values that the form showed, and the submitted values."""
     section = request.url.path.rpartition("/")[2]
     lines = section == "shop"
     return section, *shown_and_wanted(read_form(request), INPUTS[section], lines=lines)

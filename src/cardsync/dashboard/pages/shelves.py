@@ -1,5 +1,5 @@
-"""The pages of shelves: the boxes as a grid, one box slot by slot, and the forms that put cards
-away, move them and take them off.
+"""The pages of shelves: the boxes as a grid, one box slot by slot, and the forms that put cards on
+the shelves, move them and take them off.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def shelves_page(
 
 @get("/shelves/box")
 async def find_box(request: PageRequest) -> Response[str]:
-    """Send the browser to the box that was typed."""
+    """Send the browser to the box whose label was typed."""
     return see(box_page(checked_box(Form(request.query_params.dict())["box"])))
 
 
@@ -75,7 +75,9 @@ async def shelf_page(
 
 @get("/shelves/put")
 async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
-    """Show the desk for putting away: a place, then one card after the other."""
+    """Show the page for putting cards away: a member names a place, then one card after
+    the other.
+    """
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
     place = {name: (given.get(name) or [""])[-1] for name in ("box", "slot")}
@@ -97,9 +99,7 @@ async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> 
 
 
 def _problem_of(box: str) -> str:
-    """Return the reason why no card can be put into this box; empty if the box is valid or not
-    named. Pure.
-    """
+    """Return why no card can be put into this box; empty if the label is valid or empty. Pure."""
     if box:
         try:
             checked_box(box)
@@ -123,7 +123,7 @@ async def move_card(
     session: AsyncSession,
     box: str,
 ) -> Response[str]:
-    """Move a card of a box, or take it off the shelves, as the form's button says."""
+    """Move a card in a box, or take it off the shelves, depending on the form's button."""
     origin = Place(checked_box(box), number_of(form, "from_slot"))
     quantity = number_of(form, "quantity") if form["quantity"] else None
     card_id, now = _card(form), clock.now()
@@ -144,7 +144,9 @@ async def rename_box(caller: Caller, form: Form, session: AsyncSession, box: str
 
 @get("/shelves/{box:str}/{slot:str}")
 async def find_place(box: str, slot: str) -> Response[str]:
-    """Send the browser from a place, as 3/12, to its box; no label has a slash."""
+    """Send the browser from the address of a place, like 3/12, to its box. A box's label has no
+    slash.
+    """
     return see(box_page(read_place(f"{box}/{slot}").box))
 
 

@@ -1,4 +1,4 @@
-"""The page of all components in all states, for developers and tests: the page is served only if
+"""The page that shows all components in all states, for developers and tests. It is served only if
 DEVELOPMENT_PAGES is on.
 """
 

@@ -1,8 +1,8 @@
-"""The page Sync: the state of the sync, its request, cancel and skipped wait, the agent and its
-tasks, and the price file with its one-time approval.
+"""The page Sync. It shows the state of the sync, with the forms that request a sync, cancel it or
+skip the wait; the agent and its tasks; and the price file with its one-time approval.
 
-Other pages may use `steering` and `sync_steering.html`, too; `back` is the page to which their
-forms return.
+Other pages may include `sync_steering.html` with the values of `steering`; `back` is the page to
+which its forms return.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ TASK_NAMES: Final = dict(ASKED) | {
     "apply_rollback": "Send rollback prices to TCGplayer",
     "quick_add_listing": "List the added cards",
 }
-# Why a price file is empty, for people.
+# The reasons for an empty price file, in words for members.
 EMPTY: Final = {
     "no_updates": "No price changes right now.",
     "not_entitled": "Your plan doesn't include sending prices.",
@@ -85,7 +85,7 @@ BACK: Final = ("/sync", "/today")
 
 
 def start_code(seen_at: datetime | None, now: datetime, *, in_progress: bool) -> str:
-    """Return which message says when a sync that is requested or due starts. Pure."""
+    """Return the code of the message that says when a requested or due sync starts. Pure."""
     if in_progress:
         return "start_after"
     if seen_at is None:
@@ -94,7 +94,9 @@ def start_code(seen_at: datetime | None, now: datetime, *, in_progress: bool) ->
 
 
 def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> str:
-    """Return the message as a sentence, with the time since when the agent is offline. Pure."""
+    """Return that message as a sentence. If the agent is offline, the sentence says since when.
+    Pure.
+    """
     code = start_code(seen_at, reader.now, in_progress=in_progress)
     if code == "start_offline" and seen_at is not None:
         since = f"since {reader.exact(seen_at)} ({reader.ago(seen_at)})"
@@ -117,7 +119,7 @@ PHASES = {
 
 
 def phase_words(phase: str) -> str:
-    """Return the phase of the sync in a page's words."""
+    """Return the phase of the sync in words."""
     return PHASES.get(phase) or phase.replace("_", " ").capitalize()
 
 
@@ -203,7 +205,7 @@ async def sync_page(
 async def _agent(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
 ) -> TemplateValues:
-    """Return the agent as it was seen last, and the release that waits for it."""
+    """Return the agent as it last reported itself, and the newer release that it may install."""
     seen: LastSeen = request.app.state.last_seen
     agent = await seen.agent(session, caller)
     if agent is None or agent.version is None:
@@ -290,8 +292,8 @@ async def prices_page(
 async def price_file_now(
     heavy: HeavyWork, caller: Caller, most: int
 ) -> tuple[ChangesInFile | None, list[str]]:
-    """Return the price file's changes with the largest of them; for an empty file, the sentences
-    with the reasons. Raises OwnerRequired.
+    """Return the price file's changes, with the largest of them. If the file is empty, return the
+    reasons as sentences. Raises OwnerRequired.
     """
     caller.must_be_owner()
     found, why = await heavy.read(changes_now, caller, Work.LONG, clock.now(), most)
@@ -310,7 +312,7 @@ async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
 async def approve(
     request: PageRequest, caller: Caller, form: Form, session: AsyncSession
 ) -> Response[str]:
-    """Approve one upload of prices in Review Mode, or take the approval back."""
+    """Approve one upload of prices in Review Mode, or withdraw the approval."""
     given = form["approved"] == "true"
     seen: LastSeen = request.app.state.last_seen
     values = {"upload_approved": given}
@@ -322,7 +324,7 @@ async def approve(
 
 @get("/sync/state")
 async def sync_state(request: PageRequest, caller: Caller) -> Template:
-    """Show the state that every page's header has, for a page that stays open."""
+    """Show the sync's state in the header again, for a page that stays open."""
     return show(request, caller, "sync_state.html")
 
 

@@ -1,5 +1,5 @@
-"""The page Today: the work that waits for somebody, each line with its one next step; the sync with
-its request, its wait and its cancel; and the shop's figures.
+"""The page Today: the waiting work, each line with its one next step; the sync with the buttons
+that request or cancel it or skip the wait; and the shop's figures.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from cardsync.stock.cards.market_trend import Trend
 from cardsync.web.request import reading
 
 SHIPPING_NAMES = {"pwe": "Plain envelope", "tracked": "Tracked", "expedited": "Expedited"}
-# The page shows at most this many movers a direction, and changes since the last visit.
+# The page shows at most this many movers that rose and as many that fell, and at most this many
+# changes since the member's last visit.
 MOVERS_EACH = 5
 CHANGES_MOST = 6
 ICONS = {
@@ -60,7 +61,7 @@ ICONS = {
     "account_to_be_deleted": "trash-2",
     "set_up_unfinished": "settings",
 }
-# In these phases there is something to cancel.
+# The sync can be canceled in these phases.
 RUNNING = ("collecting", "queued", "importing", "repricing")
 
 
@@ -115,7 +116,7 @@ async def today_page(
 def _sync_line(
     request: PageRequest, caller: Caller, today: TodayBody, now: datetime
 ) -> TemplateValues:
-    """Return the values for the line of the sync, and its menu."""
+    """Return the values for the line that shows the sync, and for its menu."""
     seen_at = clock.read_moment(today.sync.agent_last_seen_at)
     running = today.sync.in_progress
     offline = seen_at is not None and is_offline(seen_at, now) and not running
@@ -130,7 +131,7 @@ def _sync_line(
         "offline": offline,
         "start": start_of(reader_of(request, caller), seen_at, in_progress=running),
         "wait_words": _wait(today.sync.cooldown_seconds),
-        # The form's own key: a form that is sent twice is charged once.
+        # The form's own key, so that a form that is sent twice is charged only once.
         "wait_key": secrets.token_urlsafe(18) if _may_skip(caller, today) else "",
     }
 
@@ -138,8 +139,8 @@ def _sync_line(
 async def _changes(
     request: PageRequest, caller: Caller, session: AsyncSession, now: datetime
 ) -> TemplateValues:
-    """Return what others did since the member's last visit, in words."""
-    # The page reloads itself every minute; only a person's request counts as a visit.
+    """Return what other members and programs did since the member's last visit, in words."""
+    # The page reloads itself every minute, so only a person's request counts as a visit.
     by_person = "hx-request" not in request.headers
     since = await last_visits.look(session, caller, now, counts=by_person)
     feed = Feed([], 0)
@@ -157,7 +158,7 @@ async def _changes(
 def _lines(
     caller: Caller, today: TodayBody, listed: list[ListedDay], now: datetime
 ) -> dict[str, Trend | None]:
-    """Return the lines of the tiles over thirty days."""
+    """Return the lines in the tiles, which show thirty days."""
     local = caller.today(now)
     lines = {"listed": desk.line_of(((one.day, Decimal(one.value)) for one in listed), local)}
     lines |= dict.fromkeys(("sales", "orders"))
@@ -184,7 +185,7 @@ def _is_due(today: TodayBody, now: datetime) -> bool:
 
 
 def _wait(seconds: int) -> str:
-    """Return the remaining wait after the last sync, in words."""
+    """Return in words how long the member must wait before the next sync can be requested."""
     if seconds < 60:
         return f"{seconds} sec until you can request the next sync"
     return f"{-(-seconds // 60)} min until you can request the next sync"

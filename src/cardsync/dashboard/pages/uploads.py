@@ -1,5 +1,5 @@
-"""The pages of uploads: the result of each, its review, and its rejected rows, which a person
-corrects and sends again.
+"""The pages of uploads: the result of each upload, its review, and its rejected rows, which a
+member corrects and uploads again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Settings, Webhooks: an owner's webhooks, and one of them with its deliveries.
+"""The page Settings, Webhooks: an owner's webhooks, and one webhook with its deliveries.
 
 A secret is shown only on the page that answers the form that made it.
 """
