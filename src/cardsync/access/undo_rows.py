@@ -22,9 +22,10 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Images, RowImages
 from cardsync.platform.value_types import JsonMapping
 
-Entry = JsonMapping
+# The stored undo of an entry.
+Stored = Mapping[str, Any]
 # An undo: it raises ChangedSince if something has changed since the entry.
-Undo = Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[None]]
+Undo = Callable[[AsyncSession, Caller, Stored, datetime], Awaitable[None]]
 
 
 class Swap(NamedTuple):
@@ -54,18 +55,18 @@ class UndoRows:
     again: str | None = None
     room: tuple[int, str] | None = None
     free: tuple[str, str] | None = None
-    read: Callable[[AsyncSession, Caller, Entry, datetime], Awaitable[Swap]] | None = None
+    read: Callable[[AsyncSession, Caller, Stored, datetime], Awaitable[Swap]] | None = None
     then: Undo | None = None
 
     async def __call__(
-        self, session: AsyncSession, caller: Caller, entry: Entry, now: datetime
+        self, session: AsyncSession, caller: Caller, entry: Stored, now: datetime
     ) -> None:
         if self.lock is not None:
             await locked(session, self.lock, caller.seller_id)
-        swap = self.stored(entry)
-        if self.read is not None:
-            swap = await self.read(session, caller, entry, now)
-        became, was, more = swap
+        if self.read is None:
+            became, was, more = self.stored(entry)
+        else:
+            became, was, more = await self.read(session, caller, entry, now)
         await self._need_room(session, caller.seller_id, became, was)
         other = await self.rows.swap(session, caller.seller_id, became, was, now)
         if other is not None:
@@ -73,7 +74,7 @@ class UndoRows:
         if self.then is not None:
             await self.then(session, caller, entry, now)
 
-    def stored(self, entry: Entry) -> Swap:
+    def stored(self, entry: Stored) -> Swap:
         """Return the images of an entry. Pure."""
         became, was = (
             entry.get(name, entry.get(or_name))
@@ -116,7 +117,7 @@ class UndoRows:
                 said = {**image, "id": id, "holder": holder}
                 raise errors.ChangedSince(sentence.format(**said))
 
-    def _sentence(self, entry: Entry, other: ChangedRow) -> str:
+    def _sentence(self, entry: Stored, other: ChangedRow) -> str:
         standing, became, columns, many = other
         if standing is None:
             form = self.gone

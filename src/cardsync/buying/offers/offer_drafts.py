@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Entry, Swap, UndoRows
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
@@ -187,11 +187,11 @@ async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now
     note(session, caller, "offer.deleted", f"offer {offer_id} deleted", now, undo=undo)
 
 
-async def _deleted(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+async def _deleted(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
     return Swap({entry["offer"]["id"]: None}, {entry["offer"]["id"]: entry["offer"]})
 
 
-async def _lined(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+async def _lined(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
     await _put_lines(session, caller.seller_id, entry["offer"]["id"], entry["lines"])
 
 

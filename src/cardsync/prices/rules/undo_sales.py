@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.access.undo_rows import Entry, UndoRows
+from cardsync.access.undo_rows import Stored, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.locks import Lock
@@ -49,7 +49,7 @@ async def times_changed(session: AsyncSession, state: SyncState, now: datetime) 
 
 
 async def _times_changed(
-    session: AsyncSession, caller: Caller, entry: Entry, now: datetime
+    session: AsyncSession, caller: Caller, entry: Stored, now: datetime
 ) -> None:
     await times_changed(session, await sync_state.locked(session, caller.seller_id), now)
 
@@ -70,7 +70,9 @@ def plain_settings(account: Account, names: Iterable[str]) -> JsonObject:
     return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}
 
 
-async def _fees_changed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+async def _fees_changed(
+    session: AsyncSession, caller: Caller, entry: Stored, now: datetime
+) -> None:
     if "fee_level" in entry["became"]:
         await mark_days(session, caller.seller_id)
 

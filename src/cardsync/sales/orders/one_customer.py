@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Entry, Swap, UndoRows
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
@@ -156,7 +156,7 @@ async def write_note(
     return kept
 
 
-async def _keyed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+async def _keyed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
     return UNDO.stored({**entry, "key": f"\\x{entry['key']}"})
 
 

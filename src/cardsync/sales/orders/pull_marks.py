@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
-from cardsync.platform.value_types import JsonMapping
+from cardsync.sales.orders.models import Order
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
 from cardsync.sales.orders.pullable import (
@@ -36,11 +38,6 @@ from cardsync.sales.orders.pullable import (
 DISMISSED: Final = "order.dismissed"
 SHIPPED: Final = "order.marked_shipped"
 MANY_SHIPPED: Final = "order.many_marked_shipped"
-_UNDONE: Final = {
-    DISMISSED: ("pull_dismissed_at", "skipped in pulls"),
-    SHIPPED: ("shipped_marked_at", "marked shipped"),
-    MANY_SHIPPED: ("shipped_marked_at", "marked shipped anymore"),
-}
 _NONE_IS: Final = "none of these orders is"
 
 
@@ -76,22 +73,29 @@ async def undismiss(
     )
 
 
-async def undo_marks(
-    session: AsyncSession, caller: Caller, undo: JsonMapping, now: datetime
-) -> None:
-    """Remove the marks that an activity entry set and that still exist. Raises ChangedSince if none
-    exists.
-    """
-    await locked(session, Lock.SHOP, caller.seller_id)
-    column, reported = _UNDONE[undo["kind"]]
-    orders = undo["orders"] if "orders" in undo else [undo["order"]]
-    statement = f"""
-        UPDATE orders SET {column} = NULL
-         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[])) AND {column} IS NOT NULL
-    """
-    if not await run(session, statement, {"seller": caller.seller_id, "ids": orders}):
-        which = f"order {undo['number']} is no longer" if "number" in undo else _NONE_IS
-        raise errors.ChangedSince(f"{which} {reported}")
+def _undo_marks(column: str, reported: str) -> UndoRows:
+    """Return the undo of marks: it removes those of the entry's orders that still exist."""
+    mark = getattr(Order, column)
+
+    async def read(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+        ids = entry["orders"] if "orders" in entry else [entry["order"]]
+        marked = select(Order.id, mark).where(
+            Order.seller_id == caller.seller_id, Order.id.in_(ids), mark.is_not(None)
+        )
+        at = {id: {column: time.isoformat()} for id, time in await session.execute(marked)}
+        if not at:
+            which = f"order {entry['number']} is no longer" if "number" in entry else _NONE_IS
+            raise errors.ChangedSince(f"{which} {reported}")
+        return Swap(at, {id: {} for id in at})
+
+    return UndoRows(RowImages(Order, column), reported, read=read)
+
+
+UNDO: Final[Mapping[str, UndoRows]] = {
+    DISMISSED: _undo_marks("pull_dismissed_at", "skipped in pulls"),
+    SHIPPED: _undo_marks("shipped_marked_at", "marked shipped"),
+    MANY_SHIPPED: _undo_marks("shipped_marked_at", "marked shipped anymore"),
+}
 
 
 async def mark_shipped(
@@ -217,7 +221,7 @@ async def _mark(
     named = {"seller": seller_id, "id": order_id}
     if await _set(session, named, column, value):
         undo = {"kind": action, "order": order_id, "number": number}
-        by = undo if action in _UNDONE else None
+        by = undo if action in UNDO else None
         note(session, caller, action, f"order {number} {reported}", now, undo=by)
     return await marks_of(session, caller, order_id)
 

@@ -10,21 +10,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
-from cardsync.platform.value_types import JsonMapping
-from cardsync.sales.orders.pull_sessions import ENDS, PULLS, order_number, session_state
+from cardsync.sales.orders.pull_models import PullSession
+from cardsync.sales.orders.pull_sessions import ENDS, PULLS, order_number
 
 _LATER: Final = """
     SELECT count(*) FROM pull_session later
       JOIN pull_session s ON s.seller_id = later.seller_id AND s.opened_at < later.opened_at
      WHERE later.seller_id = :seller AND s.seller_id = :seller AND s.id = :session
-"""
-_REOPEN: Final = """
-    UPDATE pull_session SET state = 'open', completed_at = NULL
-     WHERE seller_id = :seller AND id = :session
 """
 _FOLLOW: Final = """
     UPDATE pull_session_order SET in_review = false, changed = '{}'
@@ -37,22 +35,29 @@ _LEAVE: Final = """
 """
 
 
-async def reopen(session: AsyncSession, caller: Caller, undo: JsonMapping, now: datetime) -> None:
-    """Reopen a completed or cancelled session, without the orders that were dismissed after its
-    end. Reviews are computed again, and its phone links work again. Raises ChangedSince if another
-    session was opened later.
-    """
-    seller_id, session_id = caller.seller_id, undo["session"]
-    await locked(session, Lock.SHOP, seller_id)
-    state = await session_state(session, seller_id, session_id)
-    if state != ENDS[undo["kind"]]:
-        raise errors.ChangedSince(f"pull {session_id} is {state}")
-    named = {"seller": seller_id, "session": session_id}
-    if await session.scalar(text(_LATER), named):
+async def _ended(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    pull = entry["session"]
+    if await session.scalar(text(_LATER), {"seller": caller.seller_id, "session": pull}):
         raise errors.ChangedSince("another pull was started since")
-    for statement in (_REOPEN, _FOLLOW, _LEAVE):
+    return Swap({pull: {"state": ENDS[entry["kind"]]}}, {pull: {"state": "open"}})
+
+
+async def _reopened(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+    """Let the session follow its orders' changes again, without the orders that were set aside
+    since; the links of its phones work.
+    """
+    named = {"seller": caller.seller_id, "session": entry["session"]}
+    for statement in (_FOLLOW, _LEAVE):
         await run(session, statement, named)
-    await notify(session, PULLS, f"{seller_id}:{session_id}")
+    await notify(session, PULLS, f"{caller.seller_id}:{entry['session']}")
+
+
+REOPEN: Final = UndoRows(
+    RowImages(PullSession, "state", unseen=("completed_at",)),
+    "pull {id} is {standing[state]}",
+    read=_ended,
+    then=_reopened,
+)
 
 
 # The order may be pulled in the open session, which phones show, and in completed sessions.

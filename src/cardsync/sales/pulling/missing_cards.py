@@ -18,17 +18,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import read_amount, usd
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.platform.value_types import Values
 from cardsync.sales.errors import MissingSettled
-from cardsync.sales.orders.pull_models import MissingOutcome
+from cardsync.sales.orders.pull_models import MissingOutcome, PullSessionItem
 from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.orders.pullable import UNSETTLED
 from cardsync.sales.pulling.queue import Entry, read_queue
@@ -285,14 +287,6 @@ async def _entries(
     return [entry for entry in queue.entries if entry.order_id == order_id]
 
 
-_UNSETTLE: Final = """
-    UPDATE pull_session_item
-       SET missing_outcome = NULL, missing_refund = NULL, missing_copy = NULL,
-           missing_note = NULL, settled_at = NULL
-     WHERE seller_id = :seller AND session_id = :session AND order_id = :order
-       AND item_id = :item AND missing_outcome = :outcome
-    RETURNING missing_at
-"""
 _UNTAKE: Final = """
     UPDATE pull_mark SET undone = true
      WHERE seller_id = :seller AND session_id = :session AND id = :mark
@@ -300,23 +294,34 @@ _UNTAKE: Final = """
 _UNPULL: Final = """
     UPDATE pull_session_order
        SET pulled_at = CASE WHEN :pulled THEN NULL ELSE pulled_at END,
-           missing_at = coalesce(missing_at, :at)
+           missing_at = coalesce(missing_at, (
+               SELECT i.missing_at FROM pull_session_item i
+                WHERE i.seller_id = :seller AND i.session_id = :session AND i.order_id = :order
+                  AND i.item_id = :item))
      WHERE seller_id = :seller AND session_id = :session AND order_id = :order
 """
 
 
-async def unsettle(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, object], now: datetime
-) -> None:
-    """Remove a decision, so that the card is missing again. Raises ChangedSince if the decision has
-    changed.
-    """
-    await locked(session, Lock.SHOP, caller.seller_id)
-    named = {name: undo[name] for name in ("order", "item", "session", "outcome", "mark", "pulled")}
-    named["seller"] = caller.seller_id
-    at = await session.scalar(text(_UNSETTLE), named)
-    if at is None:
-        raise errors.ChangedSince(f"card {undo['item']} of order {undo['order']} was decided again")
-    await run(session, _UNTAKE, named)
-    await run(session, _UNPULL, named | {"at": at})
-    await notify(session, PULLS, f"{caller.seller_id}:{undo['session']}")
+async def _settled(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    card = (entry["session"], entry["order"], entry["item"])
+    return Swap({card: {"missing_outcome": entry["outcome"]}}, {card: {}})
+
+
+async def _unsettled(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+    named = {name: entry[name] for name in ("order", "item", "session", "mark", "pulled")}
+    for statement in (_UNTAKE, _UNPULL):
+        await run(session, statement, named | {"seller": caller.seller_id})
+    await notify(session, PULLS, f"{caller.seller_id}:{entry['session']}")
+
+
+UNDO: Final = UndoRows(
+    RowImages(
+        PullSessionItem,
+        "missing_outcome",
+        unseen=("missing_refund", "missing_copy", "missing_note", "settled_at"),
+        keys=("session_id", "order_id", "item_id"),
+    ),
+    "card {item} of order {order} was decided again",
+    read=_settled,
+    then=_unsettled,
+)

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS, Account
-from cardsync.access.undo_rows import Entry, Swap, UndoRows
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
@@ -86,14 +86,14 @@ def _plain(account: Account, names: Iterable[str]) -> JsonObject:
     }
 
 
-async def _by_member(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
-    # API keys and tokens may not change the account, so they may not undo a change of it.
+async def _by_member(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    # An API key or a token may not change the account, so it may not undo a change either.
     if caller.member_id is None:
         raise errors.SessionRequired
     return UNDO.stored(entry)
 
 
-async def _applied(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+async def _applied(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
     was, became = entry["was"], entry["became"]
     await sellers.apply_settings(session, caller.seller_id, was.keys(), now)
     if set(was.get("product_lines", ())) != set(became.get("product_lines", ())):

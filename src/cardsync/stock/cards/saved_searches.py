@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Entry, Swap, UndoRows
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
@@ -174,13 +174,13 @@ def _place(given: object) -> int:
     return given
 
 
-async def _named(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> Swap:
+async def _named(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
     became, was, _ = UNDO.stored(entry)
     named = {id: row and {**row, "name_key": name_key(row["name"])} for id, row in was.items()}
     return Swap(became, named)
 
 
-async def _placed(session: AsyncSession, caller: Caller, entry: Entry, now: datetime) -> None:
+async def _placed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
     if was := entry.get("was"):
         known = await saved_searches(session, caller)
         _moved(known, _one_of(known, entry["id"]), was["position"])

@@ -14,11 +14,15 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors, limits
+from cardsync.platform.database.locks import Lock
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.limits import LISTS_PER_SELLER
-from cardsync.stock.lists.seller_lists import alone_with_lists, locked_list
+from cardsync.stock.lists.models import CardList, CardListEntry
+from cardsync.stock.lists.seller_lists import locked_list
 from cardsync.stock.search.known_names import name_key
 
 MADE: Final = "list.made"
@@ -26,100 +30,97 @@ RENAMED: Final = "list.renamed"
 DELETED: Final = "list.deleted"
 ADDED: Final = "list.cards_added"
 REMOVED: Final = "list.cards_removed"
-Undo = JsonMapping
+_NAMES: Final = RowImages(CardList, "name", unseen=("name_key", "deleted_at"))
+_CARDS: Final = RowImages(CardListEntry, keys=("list_id", "card_id"), unseen=("added_at",))
 
 
-async def unmake(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Undo making a list: delete it if it still has its name and no cards."""
-    named = await _held(session, caller, undo)
-    await _need_name(session, named, undo["name"])
-    on_it = await session.scalar(text(_COUNT), named)
+async def _on_list(session: AsyncSession, caller: Caller, entry: Stored) -> int:
+    """Lock the entry's list, and return how many cards are on it. Raises ChangedSince."""
+    try:
+        await locked_list(session, caller.seller_id, entry["list"])
+    except errors.NotFound as e:
+        raise errors.ChangedSince(f"list {entry['list']} was deleted in the meantime") from e
+    named = {"seller": caller.seller_id, "list": entry["list"]}
+    return int(await session.scalar(text(_COUNT), named) or 0)
+
+
+def _named(entry: Stored, became: str, was: str, deleted_at: datetime | None = None) -> Swap:
+    former = {"name": was, "name_key": name_key(was)}
+    deleted = {"deleted_at": deleted_at and deleted_at.isoformat()}
+    return Swap({entry["list"]: {"name": became}}, {entry["list"]: former | deleted})
+
+
+async def _made(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    on_it = await _on_list(session, caller, entry)
     if on_it:
         raise errors.ChangedSince(
-            f"list {undo['list']} now has {on_it} card{'' if on_it == 1 else 's'}"
+            f"list {entry['list']} now has {on_it} card{'' if on_it == 1 else 's'}"
         )
-    await run(session, _DELETE, named | {"now": now})
+    return _named(entry, entry["name"], entry["name"], now)
 
 
-async def unrename(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Undo a rename: restore the former name if the list still has the new one."""
-    named = await _held(session, caller, undo)
-    await _need_name(session, named, undo["became"])
-    await _need_free(session, named, undo["was"])
-    values = named | {"name": undo["was"], "key": name_key(undo["was"])}
-    await run(session, _RENAME, values)
+async def _renamed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    await _on_list(session, caller, entry)
+    return _named(entry, entry["became"], entry["was"])
 
 
-async def undelete(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Restore a deleted list with its cards, slug and name."""
-    await alone_with_lists(session, caller.seller_id)
-    named = {"seller": caller.seller_id, "list": undo["list"]}
-    await _need_free(session, named, undo["name"])
-    if (await session.scalar(text(_LISTS), named) or 0) >= LISTS_PER_SELLER:
-        raise errors.ChangedSince(f"there are now {LISTS_PER_SELLER} lists")
-    if not await run(session, _REVIVE, named):
-        raise errors.ChangedSince(f"list {undo['list']} exists again")
-    await run(session, _PUT, named | {"cards": undo["cards"], "now": now})
+async def _deleted(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    try:
+        await locked_list(session, caller.seller_id, entry["list"])
+    except errors.NotFound:
+        return _named(entry, entry["name"], entry["name"])
+    raise errors.ChangedSince(f"list {entry['list']} exists again")
 
 
-async def take_off(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Undo adding cards: remove them if all of them are still on the list."""
-    named = await _held(session, caller, undo) | {"cards": undo["cards"]}
-    missing = len(undo["cards"]) - await run(session, _TAKE, named)
-    if missing:
-        raise errors.ChangedSince(
-            f"{missing} of the {len(undo['cards'])} cards are no longer on list {undo['list']}"
-        )
-
-
-async def put_on(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Undo removing cards: add them again if none of them is on the list."""
-    named = await _held(session, caller, undo) | {"cards": undo["cards"]}
-    again = await session.scalar(text(_ON_IT), named)
-    if again:
-        raise errors.ChangedSince(f"{again} of the cards are on list {undo['list']} again")
-    if (await session.scalar(text(_COUNT), named) or 0) + len(undo["cards"]) > (
-        limits.CARDS_PER_LIST
-    ):
-        raise errors.ChangedSince(f"list {undo['list']} no longer has room for the cards")
+async def _put(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+    named = {"seller": caller.seller_id, "list": entry["list"], "cards": entry["cards"]}
     await run(session, _PUT, named | {"now": now})
 
 
-async def _held(session: AsyncSession, caller: Caller, undo: Undo) -> dict[str, object]:
-    await alone_with_lists(session, caller.seller_id)
-    try:
-        await locked_list(session, caller.seller_id, undo["list"])
-    except errors.NotFound as e:
-        raise errors.ChangedSince(f"list {undo['list']} was deleted in the meantime") from e
-    return {"seller": caller.seller_id, "list": undo["list"]}
+async def _added(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    await _on_list(session, caller, entry)
+    cards = [(entry["list"], card) for card in entry["cards"]]
+    return Swap({card: {} for card in cards}, dict.fromkeys(cards), {"of": len(cards)})
 
 
-async def _need_name(session: AsyncSession, named: Undo, name: str) -> None:
-    present = await session.scalar(text(_NAME), named)
-    if present != name:
-        raise errors.ChangedSince(f"list {named['list']} is now named {present!r}")
+async def _removed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    on_it = await _on_list(session, caller, entry)
+    if on_it + len(entry["cards"]) > limits.CARDS_PER_LIST:
+        raise errors.ChangedSince(f"list {entry['list']} no longer has room for the cards")
+    cards = dict.fromkeys((entry["list"], card) for card in entry["cards"])
+    return Swap(cards, cards)
 
 
-async def _need_free(session: AsyncSession, named: Undo, name: str) -> None:
-    if await session.scalar(text(_TAKEN), {**named, "key": name_key(name)}):
-        raise errors.ChangedSince(f"there is now another list {name!r}")
-
-
-_NAME = "SELECT name FROM card_list WHERE seller_id = :seller AND id = :list"
-_TAKEN = """
-    SELECT count(*) FROM card_list
-     WHERE seller_id = :seller AND name_key = :key AND id <> :list AND deleted_at IS NULL
-"""
-_LISTS = "SELECT count(*) FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
-_COUNT = "SELECT count(*) FROM card_list_entry WHERE seller_id = :seller AND list_id = :list"
-_ON_IT = f"{_COUNT} AND card_id = ANY (CAST(:cards AS bigint[]))"
-_RENAME = """
-    UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :list
-"""
-_DELETE = "UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :list"
-_REVIVE = """
-    UPDATE card_list SET deleted_at = NULL
-     WHERE seller_id = :seller AND id = :list AND deleted_at IS NOT NULL
+_IS_NAMED: Final = "list {list} is now named {standing[name]!r}"
+_FREE: Final = ("name_key", "there is now another list {name!r}")
+UNDO: Final[Mapping[str, UndoRows]] = {
+    MADE: UndoRows(_NAMES, _IS_NAMED, Lock.LISTS, read=_made),
+    RENAMED: UndoRows(_NAMES, _IS_NAMED, Lock.LISTS, free=_FREE, read=_renamed),
+    DELETED: UndoRows(
+        _NAMES,
+        _IS_NAMED,
+        Lock.LISTS,
+        room=(LISTS_PER_SELLER, "lists"),
+        free=_FREE,
+        read=_deleted,
+        then=_put,
+    ),
+    ADDED: UndoRows(
+        _CARDS,
+        "{many} of the {of} cards are no longer on list {list}",
+        Lock.LISTS,
+        read=_added,
+    ),
+    REMOVED: UndoRows(
+        _CARDS,
+        "{many} of the cards are on list {list} again",
+        Lock.LISTS,
+        read=_removed,
+        then=_put,
+    ),
+}
+_COUNT: Final = """
+    SELECT count(*) FROM card_list_entry WHERE seller_id = :seller AND list_id = :list
 """
 # A contribution that was retired since the change does not get back on the list.
 _PUT = """
@@ -128,8 +129,4 @@ _PUT = """
      WHERE c.seller_id = :seller AND c.id = ANY (CAST(:cards AS bigint[]))
        AND c.contribution IS DISTINCT FROM 'retired'
     ON CONFLICT DO NOTHING
-"""
-_TAKE = """
-    DELETE FROM card_list_entry
-     WHERE seller_id = :seller AND list_id = :list AND card_id = ANY (CAST(:cards AS bigint[]))
 """

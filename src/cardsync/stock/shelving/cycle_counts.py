@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.room_sql import queries_of
@@ -31,6 +32,7 @@ from cardsync.stock.shelving.box_numbers import columns_of_box
 from cardsync.stock.shelving.count_reads import read_one
 from cardsync.stock.shelving.count_schemas import box_of
 from cardsync.stock.shelving.models import ShelfCount
+from cardsync.stock.shelving.undo_placing import PLACES, swap_of
 
 SETTLED: Final = "shelf.count"
 Unseen = Literal["keep", "missing"]
@@ -166,8 +168,8 @@ _EMPTY: Final = """
 """
 _FILL: Final = """
     INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
-    SELECT :seller, card_id, :box, slot, {quantity} FROM shelf_count_line
-     WHERE seller_id = :seller AND count_id = :count AND outcome = 'wrong' AND {quantity} > 0
+    SELECT :seller, card_id, :box, slot, seen FROM shelf_count_line
+     WHERE seller_id = :seller AND count_id = :count AND outcome = 'wrong' AND seen > 0
 """
 _TALLY: Final = """
     SELECT outcome, count(*) AS lines FROM shelf_count_line
@@ -191,7 +193,7 @@ async def settle(
         await run(session, _MISSING, values)
     await run(session, _JUDGE, values)
     await run(session, _EMPTY, values)
-    await run(session, _FILL.format(quantity="seen"), values)
+    await run(session, _FILL, values)
     found = await session.execute(text(_TALLY), {"seller": caller.seller_id, "count": count_id})
     tally: dict[str, int] = {row.outcome: row.lines for row in found}
     for name in ("correct", "wrong", "moved", "unseen"):
@@ -227,31 +229,23 @@ async def cancel(
     return row
 
 
-_OTHERWISE: Final = """
-    SELECT count(*) FROM shelf_count_line l
-      LEFT JOIN card_location p ON p.seller_id = :seller AND p.card_id = l.card_id
-           AND p.box = :box AND p.slot = l.slot
-     WHERE l.seller_id = :seller AND l.count_id = :count AND l.outcome = 'wrong'
-       AND coalesce(p.quantity, 0) <> l.seen
+_CORRECTED: Final = """
+    SELECT card_id, slot, seen, expected FROM shelf_count_line
+     WHERE seller_id = :seller AND count_id = :count AND outcome = 'wrong'
 """
 
 
-async def undo_count(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
-    """Restore the copies of the places that a count corrected. Raises ChangedSince."""
-    await locked(session, Lock.SHOP, caller.seller_id)
-    row = await read_one(session, caller, undo["count"])
-    values = {"seller": caller.seller_id, "count": row.id, "box": row.box}
-    changed = await session.scalar(text(_OTHERWISE), values)
-    if changed:
-        raise errors.ChangedSince(f"{changed} places of {_where(row)} changed in the meantime")
-    await run(session, _EMPTY, values)
-    await run(session, _FILL.format(quantity="expected"), values)
+async def _corrected(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    row = await read_one(session, caller, entry["count"])
+    lines = await session.execute(text(_CORRECTED), {"seller": caller.seller_id, "count": row.id})
     row.state = "undone"
+    swap = swap_of(
+        {(line.card_id, row.box, line.slot): (line.seen, line.expected) for line in lines}
+    )
+    return swap._replace(more={"where": _where(row)})
+
+
+UNDO: Final = UndoRows(PLACES, "{many} places of {where} changed in the meantime", read=_corrected)
 
 
 async def _lines(session: AsyncSession, seller_id: int, count_id: int) -> int:

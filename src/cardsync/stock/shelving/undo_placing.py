@@ -7,44 +7,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.platform import errors, limits
-from cardsync.platform.database.locks import Lock, locked
-from cardsync.platform.database.session import run
+from cardsync.platform.database.row_images import RowImages
 from cardsync.stock.limits import PLACES_UNDONE
+from cardsync.stock.shelving.models import CardLocation
 
 KIND: Final = "shelf.places"
 
-_COUNTED: Final = """
-    unnest(CAST(:cards AS bigint[]), CAST(:boxes AS int[]), CAST(:slots AS int[]),
-           CAST(:more AS int[])) AS given (card_id, box, slot, more)
+_STANDING: Final = """
+    SELECT given.*, coalesce(l.quantity, 0) AS now
+      FROM unnest(CAST(:cards AS bigint[]), CAST(:boxes AS int[]), CAST(:slots AS int[]),
+                  CAST(:more AS int[])) AS given (card_id, box, slot, more)
+      LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = given.card_id
+           AND l.box = given.box AND l.slot = given.slot
 """
-_PLACE: Final = "l.card_id = given.card_id AND l.box = given.box AND l.slot = given.slot"
-_OTHERWISE: Final = f"""
-    SELECT count(*) FROM {_COUNTED}
-      LEFT JOIN card_location l ON l.seller_id = :seller AND {_PLACE}
-     WHERE coalesce(l.quantity, 0) - given.more NOT BETWEEN 0 AND :most
-"""
-_EMPTY: Final = f"""
-    DELETE FROM card_location l USING {_COUNTED}
-     WHERE l.seller_id = :seller AND {_PLACE} AND l.quantity = given.more
-"""
-_REST: Final = f"""
-    UPDATE card_location l SET quantity = l.quantity - given.more FROM {_COUNTED}
-     WHERE l.seller_id = :seller AND {_PLACE}
-"""
-_NEW: Final = f"""
-    INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
-    SELECT CAST(:seller AS bigint), given.card_id, given.box, given.slot, -given.more
-      FROM {_COUNTED}
-     WHERE given.more < 0
-       AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = :seller AND {_PLACE})
-"""
+PLACES: Final = RowImages(CardLocation, "quantity", keys=("card_id", "box", "slot"))
 
 
 def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] | None:
@@ -62,22 +46,25 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] |
     return {"kind": KIND, **counted, "more": [more[place] for place in places]}
 
 
-async def undo_placing(
-    session: AsyncSession,
-    caller: Caller,
-    undo: Mapping[str, object],
-    now: datetime,
-) -> None:
-    """Reverse the changes. Raises ChangedSince if a place no longer has the copies to remove, or
-    would have too many copies.
-    """
-    await locked(session, Lock.SHOP, caller.seller_id)
-    changes = {name: undo[name] for name in ("cards", "boxes", "slots", "more")}
-    values = {"seller": caller.seller_id, "most": limits.SHELVED_QUANTITY} | changes
-    changed = await session.scalar(text(_OTHERWISE), values)
+async def _reversed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    """Raises ChangedSince if a place no longer has the copies or the room."""
+    changes = {name: entry[name] for name in ("cards", "boxes", "slots", "more")}
+    standing = await session.execute(text(_STANDING), {"seller": caller.seller_id} | changes)
+    copies = {tuple(place): (now, now - more) for *place, more, now in standing}
+    changed = sum(not 0 <= left <= limits.SHELVED_QUANTITY for _, left in copies.values())
     if changed:
         places = "place has" if changed == 1 else "places have"
         raise errors.ChangedSince(f"{changed} {places} different copies now")
-    # `_NEW` is last, because the other two statements must not change the places that it inserts.
-    for statement in (_EMPTY, _REST, _NEW):
-        await run(session, statement, values)
+    return swap_of(copies)
+
+
+def swap_of(copies: Mapping[Any, tuple[int, int]]) -> Swap:
+    """Return the images of places with their copies after the entry and before it. Pure."""
+    became, was = (
+        {place: {"quantity": pair[side]} if pair[side] else None for place, pair in copies.items()}
+        for side in (0, 1)
+    )
+    return Swap(became, was)
+
+
+UNDO: Final = UndoRows(PLACES, "{many} places have different copies now", read=_reversed)
