@@ -1,5 +1,5 @@
 """Reads and writes `price_decision`, the decisions about single cards' prices that are in force. No
-other module writes this table.
+other module writes this table, except an undo of pins.
 
 Every read ignores decisions that have ended, even if their rows still exist.
 """

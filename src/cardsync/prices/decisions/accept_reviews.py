@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -269,14 +270,4 @@ REVIEWS: Final = Kind(
 )
 
 
-async def undo_reviews(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
-    """Make the prices wait again; restore the former targets of accepted prices. Raises
-    ChangedSince, MutexHeld.
-    """
-    at = datetime.fromisoformat(undo["at"])
-    await undo_decisions(session, caller, REVIEWS, undo["cards"], undo["answer"], undo, now, at)
+UNDO: Final = partial(undo_decisions, REVIEWS)

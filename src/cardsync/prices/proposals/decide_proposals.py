@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import clock, errors
@@ -178,30 +179,25 @@ _OPEN_AGAIN: Final = queries_of(__package__)["open_again"]
 
 
 async def undo_decisions(
-    session: AsyncSession,
-    caller: Caller,
-    kind: Kind,
-    keys: Sequence[int],
-    answer: Answer,
-    undo: Mapping[str, object],
-    now: datetime,
-    at: datetime | None = None,
+    kind: Kind, session: AsyncSession, caller: Caller, undo: Stored, now: datetime
 ) -> None:
-    """Reopen decided proposals that have not changed since the decision (at the moment `at`, if
-    given). Raises ChangedSince, and the errors of the kind if it cannot revert an accepted
-    proposal.
+    """Reopen decided proposals that have not changed since the decision. Raises ChangedSince, and
+    the errors of the kind if it cannot revert an accepted proposal.
     """
-    caller.must_be_owner()
     state = await locked(session, caller.seller_id)
-    if answer == "accepted":
+    # Older entries lack the proposal, the answer or the moment.
+    keys = undo.get("cards") or [undo[name] for name in ("recommendation",) if name in undo]
+    answer = undo.get("answer", undo.get("became"))
+    if answer not in ("dismissed", "snoozed"):
+        answer = "accepted"
         await kind.undo(Deciding(session, caller, state, now), undo)
     values = {
         "seller": caller.seller_id,
-        "keys": list(keys),
+        "keys": keys,
         "families": list(kind.families),
         "answer": answer,
         "now": now,
-        "at": at,
+        "at": datetime.fromisoformat(undo["at"]) if "at" in undo else None,
     }
     if await run(session, _OPEN_AGAIN.format(key=kind.key), values) != len(keys):
         raise errors.ChangedSince(kind.changed.format(key=keys[0]))

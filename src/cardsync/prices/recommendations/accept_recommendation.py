@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, Literal
+from functools import partial
+from typing import Any, Final, Literal
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -235,16 +236,4 @@ async def settle(
     return DecisionShown(answer, clock.exact(revision), None)
 
 
-async def undo_recommendations(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
-    """Let a recommendation wait again. If it was accepted, restore the card's former target. Raises
-    ChangedSince, MutexHeld.
-    """
-    answer: Answer = "accepted" if undo["kind"] == ACCEPTED else undo["became"]
-    # Older feed entries do not name the recommendation.
-    ids = [undo["recommendation"]] if "recommendation" in undo else []
-    await undo_decisions(session, caller, RECOMMENDATIONS, ids, answer, undo, now)
+UNDO: Final = partial(undo_decisions, RECOMMENDATIONS)

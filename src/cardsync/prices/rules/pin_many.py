@@ -4,7 +4,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -14,18 +14,22 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Stored, Swap, UndoRows
 from cardsync.agents.seller_state import state as sync_state
-from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.row_images import Image, RowImages
 from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
 from cardsync.platform.value_types import JsonMapping
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.limits import PINNED_AT_ONCE
+from cardsync.prices.models import PriceDecision
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 
 KIND: Final = "pricing.pins"
+PIN: Final = "pricing.pin"
 
 
 class Pinned(NamedTuple):
@@ -108,14 +112,6 @@ async def _change(
     return Pinned(changed, requested, truncated)
 
 
-_NOW = """
-    SELECT w.id FROM unnest(CAST(:cards AS bigint[]), CAST(:became AS numeric[])) AS w (id, price)
-      LEFT JOIN price_decision p
-             ON p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = w.id
-     WHERE p.price IS DISTINCT FROM w.price LIMIT 1
-"""
-
-
 def still_applied(marketplace_id: str, until: str) -> str:
     """Return an SQL condition: the applied recommendation that set the card's pin with this end was
     not undone.
@@ -128,7 +124,7 @@ def still_applied(marketplace_id: str, until: str) -> str:
 
 # A pin is not restored if it would have ended by now, or if its recommendation was undone.
 _AGAIN = f"""
-    SELECT w.id, (w.price * 10000)::bigint AS price, w.until
+    SELECT w.id, w.price, w.until
       FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
                   CAST(:until AS timestamptz[])) AS w (id, price, until)
      WHERE w.price IS NOT NULL
@@ -136,43 +132,48 @@ _AGAIN = f"""
 """
 
 
-async def undo_pins(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
-    """Restore the former pins. Raise ChangedSince if a pin was changed since."""
-    caller.must_be_owner()
-    state = await sync_state.locked(session, caller.seller_id)
+async def _read(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    if "cards" not in entry:
+        one = {name: [entry.get(name)] for name in ("was", "became", "until")}
+        entry = {"cards": [entry["marketplace_id"]], **one}
     values = {
         "seller": caller.seller_id,
-        "cards": undo["cards"],
-        "was": _amounts(undo["was"]),
-        "became": _amounts(undo["became"]),
-        # Older Activity entries lack the ends.
-        "until": [end and datetime.fromisoformat(end) for end in undo.get("until", ())],
+        "cards": entry["cards"],
+        "was": [price and Decimal(price) for price in entry["was"]],
+        # Older entries have no `until`.
+        "until": [end and datetime.fromisoformat(end) for end in entry.get("until", ())],
         "now": now,
     }
-    bound = {name: values[name] for name in ("seller", "cards", "became")}
-    other = await session.scalar(text(_NOW), bound)
-    if other is not None:
-        raise errors.ChangedSince(f"the pin of card {other} was changed in the meantime")
-    await standing.drop(session, caller.seller_id, "pin", undo["cards"])
-    named = {name: values[name] for name in ("seller", "cards", "was", "until", "now")}
-    again = (await session.execute(text(_AGAIN), named)).all()
-    await standing.put(
-        session,
-        caller.seller_id,
-        "pin",
-        [row.id for row in again],
-        now,
-        prices=[row.price for row in again],
-        ends=[row.until for row in again],
-        by=caller.actor,
-    )
-    await retarget(session, state, undo["cards"], now)
+    by = {"since": now.isoformat(), "decided_by": caller.actor}
+    pins: dict[Any, Image | None] = {("pin", card): None for card in entry["cards"]}
+    became = {
+        pin: price and {"price": price} for pin, price in zip(pins, entry["became"], strict=True)
+    }
+    for id, price, until in await session.execute(text(_AGAIN), values):
+        pins["pin", id] = {"price": str(price), "until": until and until.isoformat(), **by}
+    return Swap(became, pins)
 
 
-def _amounts(texts: Sequence[str | None]) -> list[Decimal | None]:
-    return [None if amount is None else Decimal(amount) for amount in texts]
+async def _retargeted(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+    state = await sync_state.locked(session, caller.seller_id)
+    cards = entry.get("cards") or [entry["marketplace_id"]]
+    await retarget(session, state, cards, now)
+
+
+_UNDO: Final = UndoRows(
+    RowImages(
+        PriceDecision,
+        "price",
+        unseen=("until", "since", "decided_by"),
+        keys=("kind", "marketplace_id"),
+    ),
+    "the pin of card {id} was changed in the meantime",
+    Lock.STATE,
+    read=_read,
+    then=_retargeted,
+)
+_NOW_AT: Final = "card {id} is now pinned at {standing[price]:.2f}"
+UNDO: Final = {
+    KIND: _UNDO,
+    PIN: replace(_UNDO, changed=_NOW_AT, gone="card {id} is no longer pinned"),
+}

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
-from typing import Final, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,8 +20,7 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
 from cardsync.platform.declared_fields import Money, to_row
-from cardsync.platform.money import UNITS_PER_CENT, dollars, to_units
-from cardsync.platform.value_types import JsonMapping, JsonObject
+from cardsync.platform.money import UNITS_PER_CENT, dollars
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.decisions.sold_on_sale import sold_on_sale
@@ -42,7 +40,7 @@ from cardsync.prices.inputs.rule_rows import (
 )
 from cardsync.prices.limits import RULE_PRIORITY, SALES
 from cardsync.prices.models import PricingSale
-from cardsync.prices.rules.pin_many import still_applied
+from cardsync.prices.rules.pin_many import PIN
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.prices.rules.schemas import SaleShown, sale_bodies
 from cardsync.prices.rules.undo_rules import differing
@@ -86,7 +84,6 @@ class _OfPin(TypedDict):
     undo: JsonObject
 
 
-PIN: Final = "pricing.pin"
 # Deletes the rows of deleted promotions whose prices ended 90 days ago: they no longer need to
 # identify sold copies.
 _FORGET: Final = """
@@ -95,7 +92,6 @@ _FORGET: Final = """
        AND NOT EXISTS (SELECT FROM pricing_sale s
                         WHERE s.seller_id = :seller AND s.id = p.sale_id)
 """
-_APPLIED: Final = f"SELECT {still_applied(':id', ':until')}"
 
 
 async def create_sale(
@@ -272,7 +268,16 @@ async def pin(
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     was = await _pinned(session, caller.seller_id, marketplace_id)
-    await _put(session, caller, marketplace_id, int(price), None, now)
+    await standing.put(
+        session,
+        caller.seller_id,
+        "pin",
+        [marketplace_id],
+        now,
+        prices=[int(price)],
+        by=caller.actor,
+        replaces="true",
+    )
     await retarget(session, state, [marketplace_id], now)
     note(
         session,
@@ -312,54 +317,6 @@ def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
     )
     undo = {"kind": PIN, "marketplace_id": marketplace_id, "was": was.price, "became": price}
     return {"before": before, "after": after, "undo": undo | {"until": was.until}}
-
-
-async def undo_pin(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
-    """Restore a card's former pin, unless that pin would have ended by now or its recommendation
-    was undone. Raise ChangedSince if the pin was changed since.
-    """
-    caller.must_be_owner()
-    state = await sync_state.locked(session, caller.seller_id)
-    id = undo["marketplace_id"]
-    present = (await _pinned(session, caller.seller_id, id)).price
-    if present != undo["became"]:
-        now_is = "no longer pinned" if present is None else f"now pinned at {present}"
-        raise errors.ChangedSince(f"card {id} is {now_is}")
-    # Older Activity entries lack the end.
-    until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
-    named = {"seller": caller.seller_id, "id": id, "until": until}
-    ended = until is not None and (until <= now or not await session.scalar(text(_APPLIED), named))
-    if undo["was"] is None or ended:
-        await standing.drop(session, caller.seller_id, "pin", [id])
-    else:
-        await _put(session, caller, id, to_units(Decimal(undo["was"])), until, now)
-    await retarget(session, state, [id], now)
-
-
-async def _put(
-    session: AsyncSession,
-    caller: Caller,
-    marketplace_id: int,
-    price: int,
-    until: datetime | None,
-    now: datetime,
-) -> None:
-    await standing.put(
-        session,
-        caller.seller_id,
-        "pin",
-        [marketplace_id],
-        now,
-        prices=[price],
-        until=until,
-        by=caller.actor,
-        replaces="true",
-    )
 
 
 async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:

@@ -19,7 +19,6 @@ from cardsync.prices.decisions import accept_reviews as reviews
 from cardsync.prices.recommendations import accept_recommendation as recommendations
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rules import pin_many
-from cardsync.prices.rules import sale_sets as pins
 from cardsync.prices.rules import undo_rules as rules
 from cardsync.prices.rules import undo_sales as sales
 from cardsync.sales.lots import write_lots as lots_of_cards
@@ -39,13 +38,12 @@ KINDS: Final[Mapping[str, Undo]] = {
     searches.CHANGED: searches.UNDO,
     searches.DELETED: searches.UNDO,
     cards.KIND: cards.UNDO,
-    pins.PIN: pins.undo_pin,
     rule_tests.KIND: rule_tests.UNDO,
     sales.SALE: sales.UNDO_SALE,
     sales.SETTINGS: sales.UNDO_SETTINGS,
     account.KIND: account.UNDO,
-    pin_many.KIND: pin_many.undo_pins,
-    reviews.KIND: reviews.undo_reviews,
+    **pin_many.UNDO,
+    reviews.KIND: reviews.UNDO,
     **lists.UNDO,
     lots_of_cards.KIND: lots_of_cards.UNDO,
     lots_of_cards.FILE: lots_of_cards.UNDO_FILE,
@@ -63,6 +61,6 @@ KINDS: Final[Mapping[str, Undo]] = {
     rename_box.KIND: rename_box.unrename,
     one_customer.KIND: one_customer.UNDO,
     returned_copies.KIND: returned_copies.undo_restock,
-    recommendations.ACCEPTED: recommendations.undo_recommendations,
-    recommendations.SETTLED: recommendations.undo_recommendations,
+    recommendations.ACCEPTED: recommendations.UNDO,
+    recommendations.SETTLED: recommendations.UNDO,
 }
