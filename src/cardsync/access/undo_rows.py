@@ -22,10 +22,8 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Images, RowImages
 from cardsync.platform.value_types import JsonMapping
 
-# The stored undo of an entry.
-Stored = Mapping[str, Any]
 # An undo: it raises ChangedSince if something has changed since the entry.
-Undo = Callable[[AsyncSession, Caller, Stored, datetime], Awaitable[None]]
+Undo = Callable[[AsyncSession, Caller, JsonMapping, datetime], Awaitable[None]]
 
 
 class Swap(NamedTuple):
@@ -55,11 +53,11 @@ class UndoRows:
     again: str | None = None
     room: tuple[int, str] | None = None
     free: tuple[str, str] | None = None
-    read: Callable[[AsyncSession, Caller, Stored, datetime], Awaitable[Swap]] | None = None
+    read: Callable[[AsyncSession, Caller, JsonMapping, datetime], Awaitable[Swap]] | None = None
     then: Undo | None = None
 
     async def __call__(
-        self, session: AsyncSession, caller: Caller, entry: Stored, now: datetime
+        self, session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
     ) -> None:
         if self.lock is not None:
             await locked(session, self.lock, caller.seller_id)
@@ -74,7 +72,7 @@ class UndoRows:
         if self.then is not None:
             await self.then(session, caller, entry, now)
 
-    def stored(self, entry: Stored) -> Swap:
+    def stored(self, entry: JsonMapping) -> Swap:
         """Return the images of an entry. Pure."""
         became, was = (
             entry.get(name, entry.get(or_name))
@@ -117,7 +115,7 @@ class UndoRows:
                 said = {**image, "id": id, "holder": holder}
                 raise errors.ChangedSince(sentence.format(**said))
 
-    def _sentence(self, entry: Stored, other: ChangedRow) -> str:
+    def _sentence(self, entry: JsonMapping, other: ChangedRow) -> str:
         standing, became, columns, many = other
         if standing is None:
             form = self.gone

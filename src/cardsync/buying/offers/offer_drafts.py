@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
@@ -28,6 +28,7 @@ from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.value_types import JsonMapping
 
 DELETED: Final = "offer.deleted"
 _OFFER: Final = RowImages(
@@ -187,11 +188,13 @@ async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now
     note(session, caller, "offer.deleted", f"offer {offer_id} deleted", now, undo=undo)
 
 
-async def _deleted(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _deleted(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     return Swap({entry["offer"]["id"]: None}, {entry["offer"]["id"]: entry["offer"]})
 
 
-async def _lined(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+async def _lined(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> None:
     await _put_lines(session, caller.seller_id, entry["offer"]["id"], entry["lines"])
 
 

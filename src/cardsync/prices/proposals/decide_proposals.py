@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import clock, errors
@@ -179,7 +178,7 @@ _OPEN_AGAIN: Final = queries_of(__package__)["open_again"]
 
 
 async def undo_decisions(
-    kind: Kind, session: AsyncSession, caller: Caller, undo: Stored, now: datetime
+    kind: Kind, session: AsyncSession, caller: Caller, undo: JsonMapping, now: datetime
 ) -> None:
     """Reopen decided proposals that have not changed since the decision. Raises ChangedSince, and
     the errors of the kind if it cannot revert an accepted proposal.

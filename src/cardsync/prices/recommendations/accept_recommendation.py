@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession

@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.room_sql import queries_of
@@ -132,7 +132,7 @@ _AGAIN = f"""
 """
 
 
-async def _read(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _read(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
     if "cards" not in entry:
         one = {name: [entry.get(name)] for name in ("was", "became", "until")}
         entry = {"cards": [entry["marketplace_id"]], **one}
@@ -154,7 +154,9 @@ async def _read(session: AsyncSession, caller: Caller, entry: Stored, now: datet
     return Swap(became, pins)
 
 
-async def _retargeted(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+async def _retargeted(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> None:
     state = await sync_state.locked(session, caller.seller_id)
     cards = entry.get("cards") or [entry["marketplace_id"]]
     await retarget(session, state, cards, now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,6 +21,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
 from cardsync.platform.declared_fields import Money, to_row
 from cardsync.platform.money import UNITS_PER_CENT, dollars
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.decisions.sold_on_sale import sold_on_sale

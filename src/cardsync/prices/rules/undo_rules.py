@@ -14,12 +14,12 @@ from typing import Any, Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import Image, RowImages
 from cardsync.platform.limits import RULES
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import rule_of
@@ -68,7 +68,9 @@ def undo_queried(
     whose cards the queries select, if it is another seller.
     """
 
-    async def read(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    async def read(
+        session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+    ) -> Swap:
         swap = undo.stored(entry)
         seller_id = caller.seller_id if asked_of is None else asked_of
         for id, row in swap.was.items():

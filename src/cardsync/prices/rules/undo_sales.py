@@ -12,13 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.access.undo_rows import Stored, UndoRows
+from cardsync.access.undo_rows import UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, Image, RowImages
 from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.inputs.rule_rows import SALE_COLUMNS
@@ -49,7 +49,7 @@ async def times_changed(session: AsyncSession, state: SyncState, now: datetime) 
 
 
 async def _times_changed(
-    session: AsyncSession, caller: Caller, entry: Stored, now: datetime
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
 ) -> None:
     await times_changed(session, await sync_state.locked(session, caller.seller_id), now)
 
@@ -71,7 +71,7 @@ def plain_settings(account: Account, names: Iterable[str]) -> JsonObject:
 
 
 async def _fees_changed(
-    session: AsyncSession, caller: Caller, entry: Stored, now: datetime
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
 ) -> None:
     if "fee_level" in entry["became"]:
         await mark_days(session, caller.seller_id)

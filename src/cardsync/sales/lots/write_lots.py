@@ -18,13 +18,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import Image, Images, RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.lots.add_lots import NewLot, add_lots
 from cardsync.sales.lots.lot_csv import LotRows
 from cardsync.sales.lots.models import Lot, LotFile
@@ -200,13 +201,15 @@ async def _swap(
     await mark_cards(session, caller.seller_id, cards)
 
 
-async def _read(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _read(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
     swap, cards = await _released(session, caller, entry["became"], entry["was"])
     await mark_cards(session, caller.seller_id, cards)
     return swap
 
 
-async def _of_file(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _of_file(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     """Remove the lots of a file, which must be as many as it brought."""
     own = (Lot.seller_id == caller.seller_id) & (Lot.source == "file")
     own &= Lot.source_id == entry["file"]

@@ -18,13 +18,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.limits import ORDERS_OF_CUSTOMER, REFUNDERS_SHOWN
 from cardsync.sales.orders.customer_list import key_of
 from cardsync.sales.orders.customer_sums import REFUNDS, STALE
@@ -156,7 +157,7 @@ async def write_note(
     return kept
 
 
-async def _keyed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _keyed(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
     return UNDO.stored({**entry, "key": f"\\x{entry['key']}"})
 
 

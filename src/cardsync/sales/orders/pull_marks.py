@@ -16,13 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.orders.models import Order
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
@@ -77,7 +78,9 @@ def _undo_marks(column: str, reported: str) -> UndoRows:
     """Return the undo of marks: it removes those of the entry's orders that still exist."""
     mark = getattr(Order, column)
 
-    async def read(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+    async def read(
+        session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+    ) -> Swap:
         ids = entry["orders"] if "orders" in entry else [entry["order"]]
         marked = select(Order.id, mark).where(
             Order.seller_id == caller.seller_id, Order.id.in_(ids), mark.is_not(None)

@@ -10,12 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
+from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.orders.pull_models import PullSession
 from cardsync.sales.orders.pull_sessions import ENDS, PULLS, order_number
 
@@ -35,14 +36,16 @@ _LEAVE: Final = """
 """
 
 
-async def _ended(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _ended(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
     pull = entry["session"]
     if await session.scalar(text(_LATER), {"seller": caller.seller_id, "session": pull}):
         raise errors.ChangedSince("another pull was started since")
     return Swap({pull: {"state": ENDS[entry["kind"]]}}, {pull: {"state": "open"}})
 
 
-async def _reopened(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+async def _reopened(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> None:
     """Let the session follow its orders' changes again, without the orders that were set aside
     since; the links of its phones work.
     """

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS, Account
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
@@ -25,7 +25,7 @@ from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
 
@@ -86,14 +86,18 @@ def _plain(account: Account, names: Iterable[str]) -> JsonObject:
     }
 
 
-async def _by_member(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _by_member(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     # An API key or a token may not change the account, so it may not undo a change either.
     if caller.member_id is None:
         raise errors.SessionRequired
     return UNDO.stored(entry)
 
 
-async def _applied(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+async def _applied(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> None:
     was, became = entry["was"], entry["became"]
     await sellers.apply_settings(session, caller.seller_id, was.keys(), now)
     if set(was.get("product_lines", ())) != set(became.get("product_lines", ())):

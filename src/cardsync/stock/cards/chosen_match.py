@@ -16,10 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
+from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.models import Card
 
 KIND: Final = "card.match_settled"
@@ -128,14 +129,14 @@ async def _bound(session: AsyncSession, named: Mapping[str, object]) -> _Bound:
 
 
 async def _bound_before(
-    session: AsyncSession, caller: Caller, entry: Stored, now: datetime
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
 ) -> Swap:
     card, was = entry["card"], {"product_id": entry["was"], "match": entry["match"]}
     return Swap({card: {"product_id": entry["became"]}}, {card: was})
 
 
 async def _chosen_before(
-    session: AsyncSession, caller: Caller, entry: Stored, now: datetime
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
 ) -> None:
     named = {"seller": caller.seller_id, "card": entry["card"]}
     was = dict.fromkeys(("product", "was_product"), entry["was"])

@@ -7,6 +7,7 @@ second, so that two transactions do not deadlock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -14,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import RowImages
@@ -34,7 +35,7 @@ _NAMES: Final = RowImages(CardList, "name", unseen=("name_key", "deleted_at"))
 _CARDS: Final = RowImages(CardListEntry, keys=("list_id", "card_id"), unseen=("added_at",))
 
 
-async def _on_list(session: AsyncSession, caller: Caller, entry: Stored) -> int:
+async def _on_list(session: AsyncSession, caller: Caller, entry: JsonMapping) -> int:
     """Lock the entry's list, and return how many cards are on it. Raises ChangedSince."""
     try:
         await locked_list(session, caller.seller_id, entry["list"])
@@ -44,13 +45,13 @@ async def _on_list(session: AsyncSession, caller: Caller, entry: Stored) -> int:
     return int(await session.scalar(text(_COUNT), named) or 0)
 
 
-def _named(entry: Stored, became: str, was: str, deleted_at: datetime | None = None) -> Swap:
+def _named(entry: JsonMapping, became: str, was: str, deleted_at: datetime | None = None) -> Swap:
     former = {"name": was, "name_key": name_key(was)}
     deleted = {"deleted_at": deleted_at and deleted_at.isoformat()}
     return Swap({entry["list"]: {"name": became}}, {entry["list"]: former | deleted})
 
 
-async def _made(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _made(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
     on_it = await _on_list(session, caller, entry)
     if on_it:
         raise errors.ChangedSince(
@@ -59,12 +60,16 @@ async def _made(session: AsyncSession, caller: Caller, entry: Stored, now: datet
     return _named(entry, entry["name"], entry["name"], now)
 
 
-async def _renamed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _renamed(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     await _on_list(session, caller, entry)
     return _named(entry, entry["became"], entry["was"])
 
 
-async def _deleted(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _deleted(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     try:
         await locked_list(session, caller.seller_id, entry["list"])
     except errors.NotFound:
@@ -72,18 +77,20 @@ async def _deleted(session: AsyncSession, caller: Caller, entry: Stored, now: da
     raise errors.ChangedSince(f"list {entry['list']} exists again")
 
 
-async def _put(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> None:
+async def _put(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> None:
     named = {"seller": caller.seller_id, "list": entry["list"], "cards": entry["cards"]}
     await run(session, _PUT, named | {"now": now})
 
 
-async def _added(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _added(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
     await _on_list(session, caller, entry)
     cards = [(entry["list"], card) for card in entry["cards"]]
     return Swap({card: {} for card in cards}, dict.fromkeys(cards), {"of": len(cards)})
 
 
-async def _removed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _removed(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     on_it = await _on_list(session, caller, entry)
     if on_it + len(entry["cards"]) > limits.CARDS_PER_LIST:
         raise errors.ChangedSince(f"list {entry['list']} no longer has room for the cards")

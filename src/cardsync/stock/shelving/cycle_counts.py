@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.room_sql import queries_of
@@ -235,7 +235,9 @@ _CORRECTED: Final = """
 """
 
 
-async def _corrected(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _corrected(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     row = await read_one(session, caller, entry["count"])
     lines = await session.execute(text(_CORRECTED), {"seller": caller.seller_id, "count": row.id})
     row.state = "undone"

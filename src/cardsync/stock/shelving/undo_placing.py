@@ -13,9 +13,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Stored, Swap, UndoRows
+from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.row_images import RowImages
+from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.limits import PLACES_UNDONE
 from cardsync.stock.shelving.models import CardLocation
 
@@ -46,7 +47,9 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] |
     return {"kind": KIND, **counted, "more": [more[place] for place in places]}
 
 
-async def _reversed(session: AsyncSession, caller: Caller, entry: Stored, now: datetime) -> Swap:
+async def _reversed(
+    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
+) -> Swap:
     """Raises ChangedSince if a place no longer has the copies or the room."""
     changes = {name: entry[name] for name in ("cards", "boxes", "slots", "more")}
     standing = await session.execute(text(_STANDING), {"seller": caller.seller_id} | changes)
