@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from cardsync.platform import clock
 from cardsync.platform.database.marketplace_time import MARKETPLACE_ZONE
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database
 from cardsync.platform.old_data.old_kinds import month_of
 from cardsync.platform.settings import Settings
@@ -31,23 +32,7 @@ _OPENED: Final = text("""
     UPDATE card SET created_at = :at WHERE seller_id = :seller AND created_at > :at
 """)
 # The listed value of a day uses each card's newest observation before the day ended.
-_LISTED: Final = text("""
-    INSERT INTO listed_value
-           (seller_id, product_line, day, cards, copies, listed, market, seen_at)
-    SELECT :seller, c.product_line, d.day, count(*), sum(o.quantity), sum(o.price * o.quantity),
-           sum(coalesce(o.market, o.price) * o.quantity), d.ends
-      FROM (SELECT at::date AS day, at + interval '1 day' AS ends
-              FROM generate_series(CAST(:first AS timestamptz), CAST(:last AS timestamptz),
-                                   interval '1 day') at) d
-     CROSS JOIN card c
-     CROSS JOIN LATERAL (
-           SELECT o.quantity, o.price, o.market FROM price_observation o
-            WHERE o.seller_id = :seller AND o.card_id = c.id AND o.observed_at < d.ends
-            ORDER BY o.observed_at DESC LIMIT 1) o
-     WHERE c.seller_id = :seller AND NOT c.gone AND o.quantity > 0 AND o.price IS NOT NULL
-     GROUP BY c.product_line, d.day, d.ends
-    ON CONFLICT DO NOTHING
-""")
+_LISTED: Final = text(queries_of(__package__)["listed"])
 
 
 async def write(settings: Settings, seller_id: int) -> int:

@@ -36,6 +36,7 @@ from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
 from cardsync.platform import clock
 from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.locks import LOAD_SECONDS, Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
@@ -367,32 +368,11 @@ _SAME_NAME: Final = f"""
     p.game = i.game AND p.name_key = i.name_key AND p.sealed = i.sealed AND {_SAME_FINISH}
     AND p.language_key IS NOT DISTINCT FROM i.language_key
 """
-_DESCRIBED: Final = f"""
-    CREATE TEMP TABLE described ON COMMIT DROP AS
-    WITH same AS (
-        SELECT i.identity, p.id, p.finish_key FROM incoming i JOIN product p ON {_SAME_PRINTING}
-         WHERE NOT p.provisional AND p.source <> :source
-         UNION
-        SELECT i.identity, p.id, p.finish_key FROM incoming i
-          JOIN product p ON p.marketplace_product_id = i.marketplace_product_id AND {_SAME_NAME}
-         WHERE :by_ids AND NOT p.provisional AND p.source <> :source
-         UNION
-        SELECT i.identity, p.id, p.finish_key FROM incoming i
-         CROSS JOIN LATERAL (VALUES
-               {", ".join(f"('{name.removesuffix('_id')}', i.{name})" for name in IDS)}
-               ) AS e (kind, id)
-          JOIN product_elsewhere x ON x.kind = e.kind AND x.id = e.id
-          JOIN product p ON p.id = x.product_id AND {_SAME_NAME}
-         WHERE :by_ids AND NOT p.provisional AND p.source <> :source
-    )
-    SELECT identity, id FROM (
-        SELECT s.identity, s.id,
-               count(*) OVER (PARTITION BY s.identity, s.finish_key) AS theirs,
-               count(*) OVER (PARTITION BY s.id) AS ours
-          FROM same s
-         WHERE NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(s.identity))
-    ) AS pairs WHERE theirs = 1 AND ours = 1
-"""
+_DESCRIBED: Final = queries_of(__package__)["described"].format(
+    same_printing=_SAME_PRINTING,
+    same_name=_SAME_NAME,
+    ids=", ".join(f"('{name.removesuffix('_id')}', i.{name})" for name in IDS),
+)
 # The statement uses a join, because `NOT IN` compares each product with each row if the list is
 # larger than work_mem. It is separate from the update, because Citus updates only by values.
 _GONE: Final = """

@@ -16,3 +16,29 @@ ON CONFLICT (game, name_key) DO UPDATE
        provisional = excluded.provisional
  WHERE (n.words, n.printings, n.provisional)
        IS DISTINCT FROM (excluded.words, excluded.printings, excluded.provisional)
+
+-- name: described
+CREATE TEMP TABLE described ON COMMIT DROP AS
+WITH same AS (
+    SELECT i.identity, p.id, p.finish_key FROM incoming i JOIN product p ON {same_printing}
+     WHERE NOT p.provisional AND p.source <> :source
+     UNION
+    SELECT i.identity, p.id, p.finish_key FROM incoming i
+      JOIN product p ON p.marketplace_product_id = i.marketplace_product_id AND {same_name}
+     WHERE :by_ids AND NOT p.provisional AND p.source <> :source
+     UNION
+    SELECT i.identity, p.id, p.finish_key FROM incoming i
+     CROSS JOIN LATERAL (VALUES
+           {ids}
+           ) AS e (kind, id)
+      JOIN product_elsewhere x ON x.kind = e.kind AND x.id = e.id
+      JOIN product p ON p.id = x.product_id AND {same_name}
+     WHERE :by_ids AND NOT p.provisional AND p.source <> :source
+)
+SELECT identity, id FROM (
+    SELECT s.identity, s.id,
+           count(*) OVER (PARTITION BY s.identity, s.finish_key) AS theirs,
+           count(*) OVER (PARTITION BY s.id) AS ours
+      FROM same s
+     WHERE NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(s.identity))
+) AS pairs WHERE theirs = 1 AND ours = 1

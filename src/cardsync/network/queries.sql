@@ -93,3 +93,87 @@ SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, m.callers, 
        SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
         WHERE o.product_id = m.product_id AND o.price IS NOT NULL AND {exposed})
  ORDER BY m.callers DESC, m.asked_on DESC, p.product_name, p.id LIMIT {unmet_shown}
+
+-- name: find
+WITH asked AS MATERIALIZED (
+    SELECT idx, CAST(query AS tsquery) AS query, CAST(probe AS tsquery) AS probe, full_name, sets,
+      code, number, total, finish,
+           string_to_array(finishes, '|') AS finishes,
+           string_to_array(possible, '|') AS possible, free
+      FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:probe AS text[]),
+        CAST(:full_name AS text[]),
+                  CAST(:sets AS text[]), CAST(:code AS text[]), CAST(:number AS text[]),
+                  CAST(:total AS text[]), CAST(:finish AS text[]), CAST(:finishes AS text[]),
+                  CAST(:possible AS text[]), CAST(:free AS boolean[]))
+           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes,
+             possible,
+               free)),
+filtered AS (
+    SELECT a.idx, f.* FROM asked a CROSS JOIN LATERAL (
+        SELECT {shown}, e.name AS same_name,
+               e.name AND e.in_set AND e.number AND e.finish AS exact,
+               count(*) OVER () AS total,
+               row_number() OVER (ORDER BY e.name DESC, e.in_set DESC, e.number DESC,
+                   e.finish DESC, length(p.product_name), p.set_name, p.number_key,
+                   p.finish_key, p.id) AS place
+          FROM catalog_name n
+          JOIN product p ON p.game = n.game AND p.name_key = n.name_key
+         CROSS JOIN LATERAL (
+               SELECT CASE WHEN a.sets <> '' THEN (
+                   SELECT words FROM catalog_set WHERE game = p.game AND set_name = p.set_name)
+                   END AS words) AS w
+         CROSS JOIN LATERAL (
+               SELECT {same_name} OR {same_pattern} AS name,
+                      a.sets = '' OR coalesce(w.words = a.sets, false)
+                          OR coalesce(lower(p.set_code) = a.code, false) AS in_set,
+                      a.total IS NULL OR coalesce(p.number_total = a.total, false) AS number,
+                      a.finish = '' OR coalesce(p.finish_key = ANY (a.finishes), false)
+                          OR {same_pattern} AS finish) AS e
+         WHERE n.game = :game AND {named}
+           AND (n.own @@ a.query OR {product_words} @@ a.query)
+           AND (a.number = '' OR (p.number_key = a.number
+                AND coalesce(p.number_total = a.total, true)))
+           AND (a.sets = '' OR strpos(w.words, a.sets) > 0 OR lower(p.set_code) = a.code)
+           AND (a.finish = '' OR p.finish_key IS NULL OR p.finish_key = ANY (a.possible)
+                OR strpos(' ' || p.variant_key || ' ', ' ' || a.finish || ' ') > 0)
+           AND (NOT p.provisional OR (p.adopted_by IS NULL AND {offered}))) AS f
+     WHERE NOT a.free AND f.place <= {listed}),
+free AS (
+    SELECT a.idx, p.* FROM asked a CROSS JOIN LATERAL (
+        SELECT n.name_key, n.own @@ a.query AS own
+          FROM catalog_name n
+         WHERE n.game = :game AND {named} AND n.printings > 0
+         ORDER BY n.own @@ a.query DESC, n.name_key = a.full_name DESC, length(n.name_key),
+                  n.name_key
+         LIMIT {listed_twice}) AS n
+     CROSS JOIN LATERAL (
+        SELECT {shown}, {same_name} AS same_name, {same_name} AS exact,
+               CAST(NULL AS bigint) AS total,
+               row_number() OVER (ORDER BY {same_name} DESC, length(p.product_name), p.set_name,
+                   p.number_key, p.finish_key, p.id) AS place
+          FROM product p
+         WHERE p.game = :game AND p.name_key = n.name_key AND NOT p.provisional
+           AND (n.own OR {product_words} @@ a.query)) AS p
+     WHERE a.free AND p.place <= {listed}),
+own_names AS (
+    SELECT a.idx, {shown}, {same_name} AS same_name, {same_name} AS exact,
+           CAST(NULL AS bigint) AS total, CAST(0 AS bigint) AS place
+      FROM asked a
+      JOIN catalog_name n ON n.game = :game AND {named} AND n.provisional
+      JOIN product p ON p.game = n.game AND p.name_key = n.name_key AND p.provisional
+     WHERE a.free AND p.adopted_by IS NULL AND {product_words} @@ a.query AND {offered}),
+counted AS (
+    SELECT a.idx, CAST(NULL AS bigint) AS id, CAST(NULL AS text) AS product_name,
+           CAST(NULL AS text) AS set_name, CAST(NULL AS text) AS set_code,
+           CAST(NULL AS text) AS number, CAST(NULL AS text) AS finish, false AS same_name,
+           false AS exact, t.total, CAST(0 AS bigint) AS place
+      FROM asked a CROSS JOIN LATERAL (
+        SELECT coalesce(sum(CASE WHEN n.own @@ a.query THEN n.printings ELSE (
+                   SELECT count(*) FROM product p
+                    WHERE p.game = :game AND p.name_key = n.name_key AND NOT p.provisional
+                      AND {product_words} @@ a.query) END), 0) AS total
+          FROM catalog_name n
+         WHERE n.game = :game AND {named} AND n.printings > 0) AS t
+     WHERE a.free)
+SELECT * FROM filtered UNION ALL SELECT * FROM free UNION ALL SELECT * FROM own_names
+UNION ALL SELECT * FROM counted

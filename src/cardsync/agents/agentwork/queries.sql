@@ -34,3 +34,19 @@ UPDATE agent_task AS t
   FROM handed n
  WHERE t.seller_id = :seller AND t.id = n.id
 RETURNING n.place, t.id, t.kind, t.payload, t.attempt
+
+-- name: note_due
+UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
+  FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[]))
+    AND can) AS other,
+               min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
+          FROM (SELECT t.kind,
+                       greatest(CASE WHEN t.status = 'pending' THEN t.created_at
+                                     ELSE t.claim_expires_at END,
+                                CASE WHEN t.kind IN ({after_a_rollback})
+                                     THEN s.rollback_until END) AS at,
+                       {{kinds}} IS NULL OR t.kind = ANY ({{kinds}}) AS can
+                  FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
+                 WHERE t.seller_id = :seller AND s.seller_id = :seller
+                   AND t.status IN ('pending', 'claimed')) AS open) AS due
+ WHERE seller_id = :seller

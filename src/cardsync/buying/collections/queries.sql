@@ -33,3 +33,19 @@ SELECT id, product_name, set_name, number, rarity, finish, language FROM near
           (language_key IS NULL OR language_key IS NOT DISTINCT FROM :language) DESC,
           set_name, number_key, finish_key, id
  LIMIT {candidates}
+
+-- name: take_rematched
+WITH mine AS (
+    SELECT r.row FROM collection_row r
+      JOIN found_row i ON i.row = r.row AND i.name = r.name
+     WHERE {waits} AND r.collection_id = :collection
+       AND (i.product_id IS NOT NULL OR i.certainty IS DISTINCT FROM r.certainty)
+     ORDER BY r.row FOR UPDATE OF r
+), taken AS (
+    UPDATE collection_row r
+       SET {identified}
+      FROM mine JOIN found_row i ON i.row = mine.row
+     WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = mine.row
+    RETURNING r.product_id
+)
+SELECT count(product_id) FROM taken

@@ -23,6 +23,7 @@ from cardsync.buying.collections.match_collection import match_rows
 from cardsync.buying.collections.models import Collection
 from cardsync.platform import clock
 from cardsync.platform.database.copy import new_table
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.kept_figures import OneAtATime, forget, give_up, mark_of
 from cardsync.platform.errors import InvalidCsv
 from cardsync.platform.plurals import counted
@@ -59,22 +60,9 @@ _FOUND: Final = {
 }
 # Two workers that match the same rows lock them in the same order, so that they do not deadlock.
 # The second worker then finds no waiting rows.
-_TAKE: Final = f"""
-    WITH mine AS (
-        SELECT r.row FROM collection_row r
-          JOIN found_row i ON i.row = r.row AND i.name = r.name
-         WHERE {_WAITS} AND r.collection_id = :collection
-           AND (i.product_id IS NOT NULL OR i.certainty IS DISTINCT FROM r.certainty)
-         ORDER BY r.row FOR UPDATE OF r
-    ), taken AS (
-        UPDATE collection_row r
-           SET {", ".join(f"{name} = i.{name}" for name in list(_FOUND)[2:])}
-          FROM mine JOIN found_row i ON i.row = mine.row
-         WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = mine.row
-        RETURNING r.product_id
-    )
-    SELECT count(product_id) FROM taken
-"""
+_TAKE: Final = queries_of(__package__)["take_rematched"].format(
+    waits=_WAITS, identified=", ".join(f"{name} = i.{name}" for name in list(_FOUND)[2:])
+)
 
 
 async def _rematch(work: Work, hold: WorkDue, due: WorkDue) -> None:

@@ -30,6 +30,7 @@ from cardsync.catalog.market.verdicts import (
 )
 from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import read_integers, read_rows
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.value_types import FrameSchema
 
 TIME: Final = pl.Datetime("us", "UTC")
@@ -42,31 +43,10 @@ _PART: Final = 4
 _SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_look'::regclass"
 # Each seller counts once: the figures are the lowest price of all sellers, and the median of the
 # sellers' medians. Sellers who are hidden, or were not read for a day, do not count.
-_NETWORK: Final = f"""
-    SELECT n.product_id, n.cell,
-           CASE WHEN count(n.low) >= :sellers THEN min(n.low) END,
-           CASE WHEN count(n.low) >= :sellers THEN sum(n.listings)::bigint END,
-           CASE WHEN count(n.low) >= :sellers
-                THEN min({newest.microseconds("l.seen_at")}) FILTER (WHERE n.low > 0) END,
-           CASE WHEN count(n.median) >= :sellers
-                THEN floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY n.median) + 0.5)::bigint END,
-           CASE WHEN count(n.median) >= :sellers THEN sum(n.sales)::bigint END,
-           CASE WHEN count(n.median) >= :sellers THEN sum(n.sales_week)::bigint END,
-           CASE WHEN count(n.median) >= :sellers
-                THEN {newest.microseconds("max(n.newest_sold_at)")} END,
-           CASE WHEN count(n.median) >= :sellers
-                THEN min({newest.microseconds("l.seen_at")}) FILTER (WHERE n.median > 0) END
-      FROM network_cell n
-      JOIN network_seller s ON s.seller_id = n.seller_id
-      JOIN network_look l ON l.seller_id = n.seller_id
-     WHERE n.product_id = ANY (CAST(:products AS bigint[]))
-       AND n.cell = ANY (CAST(:cells AS smallint[]))
-       AND n.seller_id <> :reader AND s.exposed AND NOT s.suspended
-       AND (s.paid_until IS NULL OR s.paid_until > :now)
-       AND l.seen_at BETWEEN :looked_since AND :now
-     GROUP BY n.product_id, n.cell
-    HAVING count(n.low) >= :sellers OR count(n.median) >= :sellers
-"""
+_NETWORK: Final = queries_of(__package__)["network"].format(
+    seen_at=newest.microseconds("l.seen_at"),
+    newest_sold_at=newest.microseconds("max(n.newest_sold_at)"),
+)
 _OF_NETWORK: Final = (
     "network_low",
     "network_listings",

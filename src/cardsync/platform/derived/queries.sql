@@ -82,3 +82,29 @@ WITH moved AS (
       FROM moved)
 SELECT id, (before * 10000)::bigint, (after * 10000)::bigint FROM ranked
  WHERE place <= :most ORDER BY place
+
+-- name: dropped
+WITH empty AS MATERIALIZED (
+    SELECT c.id, c.marketplace_id, c.price, c.observed_at FROM card c
+     WHERE c.seller_id = :seller AND c.gone AND c.contribution IS NULL
+       AND c.updated_at >= CAST(:now AS timestamptz) - interval '{dropped_days} days'
+), dropped AS MATERIALIZED (
+    SELECT e.id, e.marketplace_id, e.price, had.quantity
+      FROM empty e CROSS JOIN LATERAL (
+           SELECT o.quantity, o.observed_at FROM price_observation o
+            WHERE o.seller_id = :seller AND o.card_id = e.id AND o.quantity > 0
+            ORDER BY o.observed_at DESC LIMIT 1) had
+     WHERE coalesce((
+           SELECT min(o.observed_at) FROM price_observation o
+            WHERE o.seller_id = :seller AND o.card_id = e.id
+              AND o.observed_at > had.observed_at), e.observed_at)
+           >= CAST(:now AS timestamptz) - interval '{dropped_days} days'
+), sold AS (
+    SELECT i.sku_id FROM orders o
+      JOIN order_item i ON i.seller_id = :seller AND i.order_id = o.id
+     WHERE o.seller_id = :seller AND o.order_date >= CAST(CAST(:now AS timestamptz)
+           AT TIME ZONE 'UTC' - interval '{counted_days} days' AS date)
+)
+SELECT d.id, d.price, d.quantity FROM dropped d
+ WHERE EXISTS (SELECT FROM orders o WHERE o.seller_id = :seller)
+   AND NOT EXISTS (SELECT FROM sold WHERE sold.sku_id = d.marketplace_id)

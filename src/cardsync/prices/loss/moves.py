@@ -38,24 +38,10 @@ _RUN_SINCE: Final = """
              WHERE r.seller_id = :seller AND r.state = 'completed'
                AND r.trigger NOT IN ('recommendation', 'review') AND r.started_at > {moment})
 """
-_STANDS: Final = f"""
-    (m.source = ''
-     OR (split_part(m.source, ' ', 1) = 'sale' AND EXISTS (
-         SELECT FROM pricing_sale p
-          WHERE p.seller_id = :seller AND p.id = split_part(m.source, ' ', 2)::bigint
-            AND p.enabled AND p.ends_at > :now))
-     OR (:targets AND split_part(m.source, ' ', 1) = 'rollback' AND EXISTS (
-         SELECT FROM price_rollback b
-          WHERE b.seller_id = :seller AND b.id = split_part(m.source, ' ', 2)::bigint
-            AND (b.state = 'applied' OR b.state IN ('requested', 'ready', 'served')
-                 AND b.expires_at > :now)
-            AND NOT {_RUN_SINCE.format(moment="b.requested_at")}))
-     OR (:targets AND split_part(m.source, ' ', 1) = 'listing' AND EXISTS (
-         SELECT FROM quick_add q
-          WHERE q.seller_id = :seller AND q.id = split_part(m.source, ' ', 2)::bigint
-            AND q.status IN ('published', 'pending', 'listed')
-            AND NOT {_RUN_SINCE.format(moment="q.published_at")})))
-"""
+_STANDS: Final = queries_of(__package__)["still_counts"].format(
+    run_since_rollback=_RUN_SINCE.format(moment="b.requested_at"),
+    run_since_listing=_RUN_SINCE.format(moment="q.published_at"),
+)
 _SUMS: Final = ", ".join(
     f"coalesce(sum(m.{side}_moved) FILTER (WHERE m.began_at > :{span}), 0)::bigint"
     for span in _SPANS

@@ -12,3 +12,21 @@ WITH net AS (
 UPDATE automated_move m SET today_moved = trunc(m.today_moved * r.today),
        worst_moved = trunc(m.worst_moved * r.worst)
   FROM rest r WHERE m.seller_id = :seller AND m.card_id = r.id
+
+-- name: still_counts
+(m.source = ''
+ OR (split_part(m.source, ' ', 1) = 'sale' AND EXISTS (
+     SELECT FROM pricing_sale p
+      WHERE p.seller_id = :seller AND p.id = split_part(m.source, ' ', 2)::bigint
+        AND p.enabled AND p.ends_at > :now))
+ OR (:targets AND split_part(m.source, ' ', 1) = 'rollback' AND EXISTS (
+     SELECT FROM price_rollback b
+      WHERE b.seller_id = :seller AND b.id = split_part(m.source, ' ', 2)::bigint
+        AND (b.state = 'applied' OR b.state IN ('requested', 'ready', 'served')
+             AND b.expires_at > :now)
+        AND NOT {run_since_rollback}))
+ OR (:targets AND split_part(m.source, ' ', 1) = 'listing' AND EXISTS (
+     SELECT FROM quick_add q
+      WHERE q.seller_id = :seller AND q.id = split_part(m.source, ' ', 2)::bigint
+        AND q.status IN ('published', 'pending', 'listed')
+        AND NOT {run_since_listing})))

@@ -21,6 +21,7 @@ from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.inputs.cards_to_price import Choices, first_of, guards_of, integer_frame
@@ -40,30 +41,12 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
 # first periods began, and then every later observation. `seen` is true if an upload had the
 # observation. Otherwise an import of prices moved the card, and the observation's time is no time
 # of market data.
-_GATHER: Final = f"""
-    CREATE TEMP TABLE gathered ON COMMIT DROP AS
-    SELECT *, observed_at IN (SELECT exported_at FROM upload
-                               WHERE seller_id = :seller AND stream = 'inventory') AS seen
-      FROM (
-    SELECT k.id AS card_id, {_list(_VALUES, "began.")},
-           {{day}} AS day_start_price, {{week}} AS week_start_price
-      FROM card k CROSS JOIN LATERAL (
-           SELECT * FROM (
-               SELECT {_list(_VALUES, "k.")} WHERE k.observed_at <= :first
-               UNION ALL (SELECT {_list(_VALUES, "o.")} FROM price_observation o
-                 WHERE o.seller_id = :seller AND o.card_id = k.id
-                   AND o.observed_at <= :first AND k.observed_at > :first
-                 ORDER BY o.observed_at DESC LIMIT 1)) newest) began
-     WHERE k.seller_id = :seller AND k.contribution IS NULL
-    UNION ALL
-    SELECT card_id, {_list(_VALUES)}, NULL, NULL FROM price_observation
-     WHERE seller_id = :seller AND observed_at > :first AND observed_at <= :last
-    UNION ALL
-    SELECT id, {_list(_VALUES)}, NULL, NULL FROM card
-     WHERE seller_id = :seller AND contribution IS NULL
-       AND observed_at > :first AND observed_at <= :last) observed
-     ORDER BY observed_at
-"""
+_GATHER: Final = queries_of(__package__)["gather"].format(
+    began=_list(_VALUES, "began."),
+    kept=_list(_VALUES, "k."),
+    of_other=_list(_VALUES, "o."),
+    values=_list(_VALUES),
+)
 _BEFORE: Final = """coalesce(
         (SELECT o.price FROM price_observation o
           WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at < :{name}
@@ -75,24 +58,11 @@ _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
 _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.name not in _OF_THEN]
 # The source has the cards in the form that searches read, with their values at that time. The
 # target prices of that time are not stored and count as absent.
-_SNAPSHOT: Final = f"""
-    (SELECT c.id, c.marketplace_id,
-            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id,
-              {{guards}} AS guards,
-            c.quantity,
-            c.custom::integer AS custom,
-            {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
-            (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at,
-            c.seen::integer AS seen,
-            coalesce(array_position(:lines, c.product_line), 0) AS line{{market}}
-       FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")},
-                    g.quantity = 0 AS gone, NULL::numeric AS target_price,
-                    g.day_start_price, g.week_start_price, g.seen
-               FROM (SELECT DISTINCT ON (card_id) * FROM gathered
-                      WHERE observed_at > :after AND observed_at <= :now
-                     ORDER BY card_id, observed_at DESC) g
-              JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c {{joins}}) snapshot
-"""
+_SNAPSHOT: Final = queries_of(__package__)["snapshot"].format(
+    prices=_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES]),
+    of_now=_list(_OF_NOW, "k."),
+    values=_list(_VALUES, "g."),
+)
 _COLUMNS: Final = (
     "id",
     "marketplace_id",

@@ -58,21 +58,7 @@ _OF_ROLLBACK = """
      WHERE seller_id = :seller AND rollback_id = :rollback AND card_id > :after AND card_id <= :last
 """
 _VALUES = ", ".join(AMOUNTS)
-_MOVED = f"""
-    WITH given AS ({{given}}),
-    moved AS MATERIALIZED (
-        SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
-            c.observed_at + interval '1 microsecond' AS later,
-            {", ".join(f"c.{name}" for name in AMOUNTS)}
-          FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
-               LEFT JOIN line_snapshot l ON l.seller_id = :seller
-                   AND l.product_line = c.product_line
-         WHERE NOT c.gone AND (c.price IS DISTINCT FROM g.price OR c.my_store_priced)
-           AND (greatest(c.observed_at, l.observed_at) <= CAST(:since AS timestamptz)
-                OR ((c.price IS NOT DISTINCT FROM g.old OR c.my_store_priced AND g.old IS NULL)
-                    AND greatest(c.observed_at, l.observed_at) <= CAST(:nearly AS timestamptz)))
-    )
-"""
+_MOVED = queries_of(__package__)["moved"].format(amounts=", ".join(f"c.{name}" for name in AMOUNTS))
 _MOVE = f"""{_MOVED}, kept AS (
         INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
         SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved

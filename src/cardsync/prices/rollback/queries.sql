@@ -23,3 +23,18 @@
                       FROM moves GROUP BY rule_id) r),
            (SELECT jsonb_agg(jsonb_build_array(id, was, imported, quantity))
               FROM (SELECT * FROM moves ORDER BY abs(worth) DESC, id LIMIT {largest}) l)
+
+-- name: moved
+WITH given AS ({{given}}),
+moved AS MATERIALIZED (
+    SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
+        c.observed_at + interval '1 microsecond' AS later,
+        {amounts}
+      FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
+           LEFT JOIN line_snapshot l ON l.seller_id = :seller
+               AND l.product_line = c.product_line
+     WHERE NOT c.gone AND (c.price IS DISTINCT FROM g.price OR c.my_store_priced)
+       AND (greatest(c.observed_at, l.observed_at) <= CAST(:since AS timestamptz)
+            OR ((c.price IS NOT DISTINCT FROM g.old OR c.my_store_priced AND g.old IS NULL)
+                AND greatest(c.observed_at, l.observed_at) <= CAST(:nearly AS timestamptz)))
+)

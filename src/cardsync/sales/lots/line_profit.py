@@ -97,27 +97,12 @@ def _share(whole: str) -> str:
     return f"(round(({whole}) * ends, 2) - round(({whole}) * begins, 2))"
 
 
-_COSTED: Final = f"""
-    SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
-           CASE WHEN returned OR s.item_id IS NULL THEN 0
-                ELSE greatest(0, s.pieces - s.restocked) END AS pieces,
-           CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,
-           CASE WHEN s.item_id IS NULL AND NOT returned THEN 1 ELSE 0 END AS bare,
-           {_share("coalesce(total, products + shipping) - refunded")} AS received,
-           {_share("coalesce(reported, of_month, expected)")} AS fees,
-           CASE WHEN coalesce(reported, of_month) IS NULL THEN {_share("expected")} ELSE 0 END
-               AS estimated,
-           reported IS NOT NULL AS is_reported,
-           {_share("spent")} AS postage,
-           CASE WHEN returned OR gross IS NULL THEN 0 ELSE round(coalesce(u.cost, 0), 2) END AS cost
-      FROM ({{shares}}) s
-      LEFT JOIN LATERAL (
-           SELECT sum(x.taken - x.given_back) AS copies,
-                  sum(x.cost * (x.taken - x.given_back)) AS cost
-             FROM lot_use x
-            WHERE x.seller_id = :seller AND x.item_id = s.item_id AND x.cost IS NOT NULL
-           ) u ON true
-"""
+_COSTED: Final = queries_of(__package__)["costed"].format(
+    paid=_share("coalesce(total, products + shipping) - refunded"),
+    fees=_share("coalesce(reported, of_month, expected)"),
+    expected=_share("expected"),
+    spent=_share("spent"),
+)
 # `part` is the fraction of the line's copies that have a known cost.
 _COUNTED: Final = """
     SELECT c.*, round(received * part, 2) AS counted_received,
@@ -159,21 +144,9 @@ def priced(lines: str) -> str:
     """Return a query that adds `rule_id` to the query `lines`: the pricing rule of the card's
     newest change to the sold price before the sale.
     """
-    return f"""
-        SELECT line.*, CASE WHEN i.unit_price IS NULL OR c.id IS NULL THEN {UNKNOWN_RULE}
-                            ELSE coalesce(change.rule_id, {NO_RULE}) END AS rule_id
-          FROM ({lines}) line
-          JOIN orders ON orders.seller_id = :seller AND orders.id = line.order_id
-          LEFT JOIN order_item i ON i.seller_id = :seller AND i.id = line.item_id
-          LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = i.sku_id
-          LEFT JOIN LATERAL (
-               SELECT p.rule_id FROM price_change p
-                 JOIN price_run r ON r.seller_id = :seller AND r.id = p.run_id
-                WHERE p.seller_id = :seller AND p.card_id = c.id AND p.new_price = i.unit_price
-                  AND r.finished_at <= coalesce(orders.placed_at_given,
-                      timezone(:zone, CAST(orders.order_date + 1 AS timestamp)))
-                ORDER BY p.run_id DESC LIMIT 1) change ON true
-    """
+    return queries_of(__package__)["with_rule"].format(
+        unknown_rule=UNKNOWN_RULE, no_rule=NO_RULE, lines=lines
+    )
 
 
 def of_orders(on: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from psycopg.rows import TupleRow
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.value_types import Values
 from cardsync.sales.limits import SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS, SOLD_WITHOUT_COST
@@ -58,34 +59,12 @@ _WITHOUT_COST: Final = f"""
 """
 # For each buy rule: the copies bought, and the profit of the order lines that took copies from
 # these lots. A line counts for a rule in proportion to the copies from the rule's lots.
-_OF_RULES: Final = f"""
-    WITH bought AS (
-        SELECT rule_id, sum(quantity) AS bought, coalesce(sum(cost * quantity), 0) AS paid
-          FROM lot WHERE seller_id = :seller AND rule_id IS NOT NULL
-           AND bought_on BETWEEN :first AND :last GROUP BY 1
-    ), used AS MATERIALIZED (
-        SELECT l.rule_id, l.bought_on, u.item_id, u.taken - u.given_back AS copies, u.cost
-          FROM lot l JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = l.id
-         WHERE l.seller_id = :seller AND l.rule_id IS NOT NULL AND u.taken > u.given_back
-           AND l.bought_on BETWEEN :first AND :last
-    ), line AS (
-        SELECT * FROM ({
-    lines_of('''AND orders.id IN (
-            SELECT x.order_id FROM order_item x
-             WHERE x.seller_id = :seller AND x.id IN (SELECT item_id FROM used))''')
-}) l
-    ), brought AS (
-        SELECT u.rule_id, sum(u.copies) AS sold,
-               coalesce(sum(u.cost * u.copies), 0) AS cost,
-               coalesce(sum((line.received - line.fees - line.postage) * u.copies / line.pieces
-                            - u.cost * u.copies) FILTER (WHERE line.pieces > 0), 0) AS profit,
-               percentile_cont(0.5) WITHIN GROUP (ORDER BY line.day - u.bought_on) AS days
-          FROM used u JOIN line ON line.item_id = u.item_id GROUP BY 1
+_OF_RULES: Final = queries_of(__package__)["profit_of_rules"].format(
+    lines=lines_of(
+        "AND orders.id IN (SELECT x.order_id FROM order_item x WHERE x.seller_id = :seller"
+        " AND x.id IN (SELECT item_id FROM used))"
     )
-    SELECT b.rule_id, b.bought, b.paid, coalesce(s.sold, 0), coalesce(s.cost, 0),
-           coalesce(s.profit, 0), s.days
-      FROM bought b LEFT JOIN brought s ON s.rule_id = b.rule_id ORDER BY b.paid DESC, b.rule_id
-"""
+)
 
 
 _NAMES: Final = """

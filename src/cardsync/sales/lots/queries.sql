@@ -149,3 +149,63 @@ SELECT i.id, i.sku_id AS card, {sold_on} AS day, {wanted} AS wanted,
                JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = t.card
                JOIN lot_use x ON x.seller_id = :seller AND x.lot_id = l.id
               GROUP BY 1) u ON u.item_id = i.id
+
+-- name: with_rule
+SELECT line.*, CASE WHEN i.unit_price IS NULL OR c.id IS NULL THEN {unknown_rule}
+                    ELSE coalesce(change.rule_id, {no_rule}) END AS rule_id
+  FROM ({lines}) line
+  JOIN orders ON orders.seller_id = :seller AND orders.id = line.order_id
+  LEFT JOIN order_item i ON i.seller_id = :seller AND i.id = line.item_id
+  LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = i.sku_id
+  LEFT JOIN LATERAL (
+       SELECT p.rule_id FROM price_change p
+         JOIN price_run r ON r.seller_id = :seller AND r.id = p.run_id
+        WHERE p.seller_id = :seller AND p.card_id = c.id AND p.new_price = i.unit_price
+          AND r.finished_at <= coalesce(orders.placed_at_given,
+              timezone(:zone, CAST(orders.order_date + 1 AS timestamp)))
+        ORDER BY p.run_id DESC LIMIT 1) change ON true
+
+-- name: costed
+SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
+       CASE WHEN returned OR s.item_id IS NULL THEN 0
+            ELSE greatest(0, s.pieces - s.restocked) END AS pieces,
+       CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,
+       CASE WHEN s.item_id IS NULL AND NOT returned THEN 1 ELSE 0 END AS bare,
+       {paid} AS received,
+       {fees} AS fees,
+       CASE WHEN coalesce(reported, of_month) IS NULL THEN {expected} ELSE 0 END
+           AS estimated,
+       reported IS NOT NULL AS is_reported,
+       {spent} AS postage,
+       CASE WHEN returned OR gross IS NULL THEN 0 ELSE round(coalesce(u.cost, 0), 2) END AS cost
+  FROM ({{shares}}) s
+  LEFT JOIN LATERAL (
+       SELECT sum(x.taken - x.given_back) AS copies,
+              sum(x.cost * (x.taken - x.given_back)) AS cost
+         FROM lot_use x
+        WHERE x.seller_id = :seller AND x.item_id = s.item_id AND x.cost IS NOT NULL
+       ) u ON true
+
+-- name: profit_of_rules
+WITH bought AS (
+    SELECT rule_id, sum(quantity) AS bought, coalesce(sum(cost * quantity), 0) AS paid
+      FROM lot WHERE seller_id = :seller AND rule_id IS NOT NULL
+       AND bought_on BETWEEN :first AND :last GROUP BY 1
+), used AS MATERIALIZED (
+    SELECT l.rule_id, l.bought_on, u.item_id, u.taken - u.given_back AS copies, u.cost
+      FROM lot l JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = l.id
+     WHERE l.seller_id = :seller AND l.rule_id IS NOT NULL AND u.taken > u.given_back
+       AND l.bought_on BETWEEN :first AND :last
+), line AS (
+    SELECT * FROM ({lines}) l
+), brought AS (
+    SELECT u.rule_id, sum(u.copies) AS sold,
+           coalesce(sum(u.cost * u.copies), 0) AS cost,
+           coalesce(sum((line.received - line.fees - line.postage) * u.copies / line.pieces
+                        - u.cost * u.copies) FILTER (WHERE line.pieces > 0), 0) AS profit,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY line.day - u.bought_on) AS days
+      FROM used u JOIN line ON line.item_id = u.item_id GROUP BY 1
+)
+SELECT b.rule_id, b.bought, b.paid, coalesce(s.sold, 0), coalesce(s.cost, 0),
+       coalesce(s.profit, 0), s.days
+  FROM bought b LEFT JOIN brought s ON s.rule_id = b.rule_id ORDER BY b.paid DESC, b.rule_id

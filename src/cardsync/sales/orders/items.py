@@ -99,32 +99,20 @@ def _skus_sql(rows: Rows, few: bool) -> str:
     narrowed = _narrowed(few)
     new = ", ".join(f"n.{name}" for name in FIELDS)
     old = ", ".join(f"n.old_{name}" for name in FIELDS)
-    return f"""
-        INSERT INTO order_item (seller_id, order_id, sku_id, {", ".join(FIELDS)})
-        SELECT :seller, n.order_id, n.sku_id, {new}
-          FROM (SELECT m.row, m.order_id, m.sku_id, m.known,
-                       {", ".join(f"m.{name}" for name in FIELDS if name != "unit_price")},
-                       coalesce(m.unit_price, {PRICE_THEN_SQL}) AS unit_price,
-                       {", ".join(f"m.old_{name}" for name in FIELDS)}
-                  FROM (SELECT i.row, i.order_id, i.order_placed_at, i.sku_id, o.id AS known,
-                               {
-        ", ".join(f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS)
-    }
-                          FROM found i LEFT JOIN (
-                               SELECT * FROM order_item
-                                WHERE seller_id = :seller AND sku_id IS NOT NULL
-                                      {narrowed["of_items"]}
-                               ) o ON o.order_id = i.order_id AND o.sku_id = i.sku_id
-                         WHERE i.sku_id IS NOT NULL) m
-                  LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card
-                              WHERE seller_id = :seller {narrowed["of_cards"]}) c
-                    ON c.marketplace_id = m.sku_id) n
-         WHERE n.known IS NULL
-            OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
-         ORDER BY n.row
-        ON CONFLICT (seller_id, order_id, sku_id) WHERE sku_id IS NOT NULL DO UPDATE
-           SET {", ".join(f"{name} = excluded.{name}" for name in FIELDS)}
-    """
+    return queries_of(__package__)["write_skus"].format(
+        fields=", ".join(FIELDS),
+        new=new,
+        read=", ".join(f"m.{name}" for name in FIELDS if name != "unit_price"),
+        price_then=PRICE_THEN_SQL,
+        old_read=", ".join(f"m.old_{name}" for name in FIELDS),
+        merged=", ".join(
+            f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS
+        ),
+        of_items=narrowed["of_items"],
+        of_cards=narrowed["of_cards"],
+        old=old,
+        update=", ".join(f"{name} = excluded.{name}" for name in FIELDS),
+    )
 
 
 async def _without_sku(

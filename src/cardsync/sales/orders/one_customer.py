@@ -22,6 +22,7 @@ from cardsync.access.undo_rows import Swap, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
@@ -50,19 +51,11 @@ _KNOWN: Final = """
 """
 _LOOKED_FOR: Final = f"orders WHERE orders.seller_id = :seller AND {BUYER_HASH} = :name"
 _OUT_OF_DATE: Final = f"SELECT {STALE}"
-_SUMS: Final = f"""
-    WITH mine AS MATERIALIZED (
-        SELECT orders.id, total_amt, placed_at_given, order_date, {BUYER_KEY} AS name
-          FROM {{orders}}
-    )
-    SELECT count(*), coalesce(sum(mine.total_amt), 0), max(mine.id), min(mine.name),
-           least(min(mine.placed_at_given),
-                 {midnight("min(mine.order_date) FILTER (WHERE mine.placed_at_given IS NULL)")}),
-           greatest(max(mine.placed_at_given),
-                    {midnight("max(mine.order_date) FILTER (WHERE mine.placed_at_given IS NULL)")}),
-           array_agg(mine.id ORDER BY mine.order_date DESC NULLS LAST, mine.id DESC)
-      FROM mine
-"""
+_SUMS: Final = queries_of(__package__)["customer_sums"].format(
+    buyer_key=BUYER_KEY,
+    first_midnight=midnight("min(mine.order_date) FILTER (WHERE mine.placed_at_given IS NULL)"),
+    last_midnight=midnight("max(mine.order_date) FILTER (WHERE mine.placed_at_given IS NULL)"),
+)
 _ORDERS: Final = """
     SELECT id, order_number, order_date, status_group, total_amt, refund_amt, buyer_name
       FROM orders WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import SHARED
 from cardsync.platform.shelf_place import BOX, NAMED, WAY
@@ -23,24 +24,14 @@ _ORDER = f"""
     SELECT {ORDER_COLUMNS} FROM orders
      WHERE orders.seller_id = :seller AND orders.id = :order
 """
-_ITEMS = f"""
-    SELECT {", ".join(f"i.{name}" for name in ItemRow._fields)}, i.set_name, i.rarity,
-           {SHARED}, card.id, card.price, coalesce(card.places, '[]')
-      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-      LEFT JOIN LATERAL (
-           SELECT c.id, c.price, (
-                  SELECT json_agg(json_build_array({BOX}, l.slot, l.quantity)
-                                  ORDER BY {WAY}, l.slot)
-                    FROM card_location l {NAMED}
-                   WHERE l.seller_id = :seller AND l.card_id = c.id
-                  ) AS places
-             FROM card c
-            WHERE c.seller_id = :seller AND {VISIBLE}
-              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
-            ORDER BY c.gone, c.id LIMIT 1
-      ) AS card ON true
-     WHERE orders.seller_id = :seller AND orders.id = :order ORDER BY i.id
-"""
+_ITEMS = queries_of(__package__)["items_of_order"].format(
+    fields=", ".join(f"i.{name}" for name in ItemRow._fields),
+    shared=SHARED,
+    box=BOX,
+    way=WAY,
+    named=NAMED,
+    visible=VISIBLE,
+)
 _PULLS = """
     SELECT s.id, s.state, s.opened_at, p.pulled_at
       FROM pull_session_order p

@@ -112,21 +112,15 @@ async def _take(
     now_of_item = ", ".join(f"i.{name}" for name in KEPT_OF_ITEM)
     # One statement copies orders and items, so that no upload can commit between the two copies.
     taken = await session.execute(
-        text(f"""
-            WITH taken AS (
-                INSERT INTO pull_session_order AS taken
-                       (seller_id, session_id, order_id, {of_order})
-                SELECT orders.seller_id, :session, orders.id, {", ".join(KEPT_OF_ORDER.values())}
-                  FROM orders WHERE {where} RETURNING taken.order_id
-            ), kept AS (
-                INSERT INTO pull_session_item (seller_id, session_id, order_id, item_id, {of_item})
-                SELECT i.seller_id, :session, i.order_id, i.id, {now_of_item}
-                  FROM taken JOIN order_item i ON i.order_id = taken.order_id
-                 WHERE i.seller_id = :seller
-                RETURNING 1
+        text(
+            queries_of(__package__)["take_orders"].format(
+                of_order=of_order,
+                kept=", ".join(KEPT_OF_ORDER.values()),
+                where=where,
+                of_item=of_item,
+                now_of_item=now_of_item,
             )
-            SELECT count(*) FROM taken
-        """),
+        ),
         {"seller": seller_id, "session": session_id} | values,
     )
     return int(taken.scalar_one())

@@ -130,3 +130,73 @@ SELECT (SELECT c.id FROM card c WHERE c.seller_id = :seller AND {visible}
            AND c.marketplace_id = s.sku_id ORDER BY c.gone, c.id LIMIT 1),
        s.product_name, s.set_name, s.condition, s.pieces, s.gross, s.estimated, s.unpriced
   FROM summed s ORDER BY s.gross DESC NULLS LAST, s.sku_id
+
+-- name: write_skus
+INSERT INTO order_item (seller_id, order_id, sku_id, {fields})
+SELECT :seller, n.order_id, n.sku_id, {new}
+  FROM (SELECT m.row, m.order_id, m.sku_id, m.known,
+               {read},
+               coalesce(m.unit_price, {price_then}) AS unit_price,
+               {old_read}
+          FROM (SELECT i.row, i.order_id, i.order_placed_at, i.sku_id, o.id AS known,
+                       {merged}
+                  FROM found i LEFT JOIN (
+                       SELECT * FROM order_item
+                        WHERE seller_id = :seller AND sku_id IS NOT NULL
+                              {of_items}
+                       ) o ON o.order_id = i.order_id AND o.sku_id = i.sku_id
+                 WHERE i.sku_id IS NOT NULL) m
+          LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card
+                      WHERE seller_id = :seller {of_cards}) c
+            ON c.marketplace_id = m.sku_id) n
+ WHERE n.known IS NULL
+    OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
+ ORDER BY n.row
+ON CONFLICT (seller_id, order_id, sku_id) WHERE sku_id IS NOT NULL DO UPDATE
+   SET {update}
+
+-- name: customer_sums
+WITH mine AS MATERIALIZED (
+    SELECT orders.id, total_amt, placed_at_given, order_date, {buyer_key} AS name
+      FROM {{orders}}
+)
+SELECT count(*), coalesce(sum(mine.total_amt), 0), max(mine.id), min(mine.name),
+       least(min(mine.placed_at_given),
+             {first_midnight}),
+       greatest(max(mine.placed_at_given),
+                {last_midnight}),
+       array_agg(mine.id ORDER BY mine.order_date DESC NULLS LAST, mine.id DESC)
+  FROM mine
+
+-- name: items_of_order
+SELECT {fields}, i.set_name, i.rarity,
+       {shared}, card.id, card.price, coalesce(card.places, '[]')
+  FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+  LEFT JOIN LATERAL (
+       SELECT c.id, c.price, (
+              SELECT json_agg(json_build_array({box}, l.slot, l.quantity)
+                              ORDER BY {way}, l.slot)
+                FROM card_location l {named}
+               WHERE l.seller_id = :seller AND l.card_id = c.id
+              ) AS places
+         FROM card c
+        WHERE c.seller_id = :seller AND {visible}
+          AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
+        ORDER BY c.gone, c.id LIMIT 1
+  ) AS card ON true
+ WHERE orders.seller_id = :seller AND orders.id = :order ORDER BY i.id
+
+-- name: take_orders
+WITH taken AS (
+    INSERT INTO pull_session_order AS taken
+           (seller_id, session_id, order_id, {of_order})
+    SELECT orders.seller_id, :session, orders.id, {kept}
+      FROM orders WHERE {where} RETURNING taken.order_id
+), kept AS (
+    INSERT INTO pull_session_item (seller_id, session_id, order_id, item_id, {of_item})
+    SELECT i.seller_id, :session, i.order_id, i.id, {now_of_item}
+      FROM taken JOIN order_item i ON i.order_id = taken.order_id
+     WHERE i.seller_id = :seller
+    RETURNING 1
+)
+SELECT count(*) FROM taken

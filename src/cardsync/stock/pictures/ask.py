@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import OneAtATime, forget, give_up, mark_of
 from cardsync.platform.work import runner
@@ -37,30 +38,13 @@ _HOSTS: Final = """
 """
 # The order of fetching: pictures of the most expensive cards in stock are first.
 _WORTH: Final = "coalesce(c.price, 0) * least(c.quantity, 1)"
-_OF_PRODUCTS: Final = f"""
-    WITH own AS (
-        SELECT c.product_id, max({_WORTH}) AS worth FROM card c
-         WHERE c.seller_id = :seller AND NOT c.gone GROUP BY c.product_id
-    ), found AS (
-        SELECT {OF_PRODUCT} AS address, own.worth
-          FROM own JOIN product p ON p.id = own.product_id
-          LEFT JOIN product q ON q.id = p.adopted_by
-        UNION ALL
-        SELECT {OF_MARKETPLACE}, {_WORTH} FROM card c
-         WHERE c.seller_id = :seller AND NOT c.gone AND c.photo_url <> ''
-    ), lacking AS (
-        SELECT address, max(worth) AS worth FROM found
-         WHERE {host("address")} = ANY(:hosts) AND length(address) <= {LONGEST}
-           AND NOT EXISTS (SELECT FROM picture known WHERE known.address = found.address)
-         GROUP BY address
-    )
-    INSERT INTO picture (address, host, next_at)
-    SELECT address, {host("address")},
-           CAST(:now AS timestamptz)
-           + row_number() OVER (ORDER BY worth DESC, address) * interval '1 microsecond'
-      FROM lacking
-    ON CONFLICT (address) DO NOTHING
-"""
+_OF_PRODUCTS: Final = queries_of(__package__)["of_products"].format(
+    worth=_WORTH,
+    of_product=OF_PRODUCT,
+    of_marketplace=OF_MARKETPLACE,
+    host=host("address"),
+    longest=LONGEST,
+)
 _PHOTOS: Final = f"""
     INSERT INTO card_photo (seller_id, address, host, next_at)
     SELECT DISTINCT c.seller_id, c.photo_url, {host("c.photo_url")}, CAST(:now AS timestamptz)
