@@ -29,6 +29,7 @@ from cardsync.agents.agentwork.task_kinds import (
 )
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import limits
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.work.jobs import mark_due_by
 
 # The worker stream that prepares rollbacks and ends finished ones.
@@ -42,22 +43,9 @@ LISTINGS_REST = timedelta(minutes=30)
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
 # Store when the earliest task that the agent can do is due: a pending task is due at its creation,
 # a claimed task when its claim expires.
-_NOTE_DUE = f"""
-    UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
-      FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[]))
-        AND can) AS other,
-                   min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
-              FROM (SELECT t.kind,
-                           greatest(CASE WHEN t.status = 'pending' THEN t.created_at
-                                         ELSE t.claim_expires_at END,
-                                    CASE WHEN t.kind IN ({", ".join(f"'{kind}'" for kind in _DUE_AFTER_A_ROLLBACK)})
-                                         THEN s.rollback_until END) AS at,
-                           {{kinds}} IS NULL OR t.kind = ANY ({{kinds}}) AS can
-                      FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
-                     WHERE t.seller_id = :seller AND s.seller_id = :seller
-                       AND t.status IN ('pending', 'claimed')) AS open) AS due
-     WHERE seller_id = :seller
-"""
+_NOTE_DUE = queries_of(__package__)["note_due"].format(
+    after_a_rollback=", ".join(f"'{kind}'" for kind in _DUE_AFTER_A_ROLLBACK)
+)
 NOTE_DUE = _NOTE_DUE.format(kinds="s.agent_kinds", also="")
 # This statement also stores the kinds that the agent reports now (`:said`).
 NOTE_DUE_AND_KINDS = _NOTE_DUE.format(
