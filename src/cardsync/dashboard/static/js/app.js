@@ -1,9 +1,9 @@
-// The keys and small habits of every page. Nothing here is needed for a page to work.
+// Keys and small conveniences of every page. Pages also work without this script.
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// What stands before such a button goes to the clipboard. On a page without https the browser gives
-// only the old way to it.
+// Copies the text before a copy button to the clipboard. Without https a browser supports only
+// execCommand.
 document.addEventListener("click", async event => {
   const button = event.target.closest?.("[data-copy]");
   if (!button) return;
@@ -17,29 +17,31 @@ document.addEventListener("click", async event => {
   find("span", button).textContent = "Copied";
 });
 
-// Requests of htmx carry the form token of this session.
+// Adds this session's form token to the requests of htmx.
 document.addEventListener("htmx:config:request", event => {
   const headers = event.detail?.ctx?.request?.headers;
   if (headers) headers["X-CSRF-Token"] = find("meta[name=csrf-token]").content;
 });
 
-// Groups of the navigation stay as they are on the next page, which the server draws.
+// Keeps in a cookie which groups of the navigation are open, because the server draws the next
+// page.
 for (const group of all("#nav details[data-group]"))
   group.addEventListener("toggle", () => {
     const opened = all("#nav details[open][data-group]").map(one => one.dataset.group).join(".");
     document.cookie = `groups=${opened}; path=/; max-age=31536000; samesite=lax`;
   });
 
-// Dialogs: focus returns to the button that opened them; browsers do that for showModal().
+// Opens a dialog. showModal() returns the focus to the button when the dialog closes.
 function open(id) {
   const dialog = document.getElementById(id);
   if (dialog && !dialog.open) dialog.showModal();
 }
 
-// Rows: j and k move, x selects, Enter opens the row's first link. In a queue, a accepts the row, d
-// dismisses it and s snoozes it.
+// Keys for rows: j and k move, x selects, Enter opens the row's first link. In a queue, a accepts
+// the row, d dismisses it and s snoozes it.
 const rows = () => all("[data-rows] > tr, [data-rows] > li");
-// A queue is continued where a row of it was decided.
+// The position of the row that was decided in a queue: the row that takes its place becomes
+// current.
 let stays = -1;
 const currentRow = () => find(":is([data-rows] > tr, [data-rows] > li)[aria-current=true]");
 function go(step) {
@@ -79,8 +81,8 @@ function decide(key) {
   button.click();
 }
 
-// The palette: pages, the actions that this page shows, what was opened last, and whatever the
-// server finds for the words.
+// The palette: pages, the actions of this page, recently opened results, and what the server finds
+// for the typed words.
 const palette = document.getElementById("palette");
 const list = document.getElementById("palette-list");
 const RECENT = 6;
@@ -128,8 +130,8 @@ function option(...children) {
   item.append(...children);
   return item;
 }
-// Every page of a person has the same pages to offer, so they are asked for when the palette opens
-// first, and the browser keeps them.
+// A member's palette has the same pages everywhere, so the palette requests them when it first
+// opens, and the browser caches them.
 let pages;
 function bringPages() {
   pages ||= fetch(list.dataset.from)
@@ -171,14 +173,13 @@ function openPalette(words = "") {
   filter();
   bringPages();
 }
-// No index holds the words of orders, so they are asked for last.
+// The parts are requested in this order. Orders are last, because no index supports their search.
 const PARTS = [["cards", "names"], ["orders"]];
-// Each key breaks off what the one before asked for.
+// A search starts after a pause in typing; each typed character cancels the previous search.
 const REST_MS = 50;
 let asked = new AbortController();
 let timer = 0;
-// How well an entry fits the words, as dashboard/goals.py has it: by its name, then by the other
-// names that shops have for it.
+// How well an entry fits the words, from 0 (best). dashboard/goals.py ranks in the same way.
 const NONE = 4;
 function rank(item, words) {
   const name = (item.dataset.name || item.textContent).trim().toLowerCase();
@@ -204,8 +205,8 @@ function filter() {
   asked = new AbortController();
   if (words) timer = setTimeout(ask, REST_MS, words, asked.signal);
 }
-// What the server finds stands behind what the page knows, each part as it arrives; the mark stays
-// where it is.
+// Adds the server's results below the page's own entries, each part as it arrives. The marked entry
+// does not change.
 async function ask(words, signal) {
   let failed = false;
   for (const parts of PARTS) {
@@ -243,7 +244,7 @@ if (palette) {
     if (event.key === "ArrowUp") (mark(at - 1), event.preventDefault());
     if (event.key === "Enter") {
       event.preventDefault();
-      // Who types faster than the pages come means the best of all.
+      // Enter waits until the pages have arrived, and then opens the best entry.
       (pages || Promise.resolve()).then(() => {
         const chosen = options()[marked()];
         if (chosen) choose(chosen);
@@ -254,7 +255,7 @@ if (palette) {
     const item = event.target.closest("li");
     if (item) choose(item);
   });
-  // The field of the header is the palette's door; without scripts it leads to a page.
+  // The search field in the header opens the palette. Without scripts it leads to the page /find.
   const door = document.getElementById("find");
   door?.addEventListener("click", () => openPalette());
   door?.addEventListener("input", () => {
@@ -282,8 +283,8 @@ document.addEventListener("keydown", event => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && typing(event.target)) {
-    // The default of a search field would empty it, and keep a dialog open. The field of a closed
-    // dialog would have the focus until the next frame.
+    // By default, Escape would empty a search field and keep its dialog open. The blur is needed
+    // because a closed dialog's field would keep the focus until the next frame.
     event.preventDefault();
     const dialog = event.target.closest("dialog[open]");
     event.target.blur();
@@ -291,7 +292,7 @@ document.addEventListener("keydown", event => {
     return;
   }
   const key = event.key;
-  // The key that leads to the search is no text of it.
+  // The key that opens the search is not part of its text.
   if (key === "/" && event.target.matches?.("[data-search]") && !event.target.value)
     event.preventDefault();
   if (typing(event.target) || find("dialog[open], :popover-open")) return;
@@ -327,8 +328,7 @@ document.addEventListener("keydown", event => {
   } else if (key === "Escape" && history.length > 1) history.back();
 });
 
-// Tabs that do not fit in their row are scrolled to the current one. scrollIntoView would move the
-// page, too.
+// Scrolls each row of tabs to its current tab. scrollIntoView would scroll the page, too.
 function showTabs() {
   for (const tabs of all(".tabs:has([aria-current])")) {
     const [row, tab] = [tabs, find("[aria-current]", tabs)].map(one => one.getBoundingClientRect());
@@ -340,7 +340,7 @@ document.addEventListener("htmx:after:swap", () => {
   if (stays >= 0 && !currentRow()) moveTo(stays);
   requestAnimationFrame(showTabs);
 });
-// The state of the sync in the header stays true on a page that is open for long.
+// Updates the state of the sync in the header of a page that stays open.
 const STATE_MS = 60_000;
 let renewed = Date.now();
 async function renewState() {

@@ -1,6 +1,6 @@
-// Draws each chart of lines from its table: the table is the truth, the picture its twin. The legend
-// has the newest figures, and those under the pointer while there is one.
-// A canvas knows no light-dark(), so an element works out each color.
+// Draws each line chart from the table beside it, which has the same figures. The legend shows the
+// newest figures, or those under the pointer. A canvas does not support light-dark(), so the script
+// reads each color from an element.
 const probe = document.body.appendChild(document.createElement("i"));
 probe.hidden = true;
 const css = name => {
@@ -8,7 +8,7 @@ const css = name => {
   return getComputedStyle(probe).color;
 };
 
-// A day alone would be read as midnight in Greenwich, which is the evening before in America.
+// A date without a time would be read as midnight in UTC, which is the evening before in America.
 const timeOf = at => Date.parse(at.length === 10 ? `${at}T00:00` : at) / 1000;
 
 function rowsOf(figure) {
@@ -31,7 +31,8 @@ function amountsOf(figure) {
   return (_, splits) => splits.map(value => format.format(value).replace(/\.00$/, ""));
 }
 
-// Days as on every page, a month where a mark is longer than one, and the year where it begins.
+// Labels of the time axis: days, or months if a step is longer than a month, with the year where it
+// changes.
 const MONTH = 28 * 86_400;
 function daysOf(_, splits, axis, space, step) {
   let year;

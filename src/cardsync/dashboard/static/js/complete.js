@@ -1,5 +1,5 @@
-// Completes a search while it is typed: an ARIA combobox over the field, worked by arrows, Enter,
-// Tab and Esc. Without it the field is a plain search.
+// Completes a search during typing: an ARIA combobox for the field, operated with the arrow keys,
+// Enter, Tab and Escape. Without this script the field is a plain search.
 const MOST_WAIT = 120;
 
 function completing(field) {
@@ -73,7 +73,7 @@ function completing(field) {
       if (!answer.ok || mine !== asked) return;
       const { completions } = await answer.json();
       if (mine !== asked || document.activeElement !== field) return;
-      // Offsets count characters, where a script counts UTF-16 units.
+      // The API's offsets count characters, but a script counts UTF-16 units.
       found = completions
         .map(one => ({ ...one, from: [...text].slice(0, one.at).join("").length, to: text.length }))
         .filter(one => text.slice(one.from) !== one.text);

@@ -1,13 +1,15 @@
-// One row of a table, open beside it. Without this file its name leads to its page.
+// Shows one row of a table in the drawer beside the table. Without this script a row's name links
+// to its page.
 const find = (selector, root = document) => root.querySelector(selector);
 const shown = () => find("#peek:not([hidden])");
 
-// The row that is open is marked.
+// Marks the row that is open in the drawer.
 function prepare() {
   const open = shown()?.dataset.of;
   for (const link of document.querySelectorAll("a[data-peek]"))
     link.closest("tr").classList.toggle("open", link.dataset.peek === open);
-  // Its page knows the place in the list.
+  // The drawer's link to the card's page gets the address that names the card's position in the
+  // list.
   const link = open && find(`a[data-peek="${open}"]`);
   const page = shown() && find("[data-page-of]", shown());
   if (link && page) page.href = link.href;
@@ -15,7 +17,8 @@ function prepare() {
 for (const name of ["htmx:after:swap", "cardsync:rows"]) document.addEventListener(name, prepare);
 prepare();
 
-// A name opens the row beside the table, and once more its page; so does a key for a new tab.
+// A click on a name opens its row in the drawer. A second click opens the page, and a click with a
+// modifier key opens a new tab.
 document.addEventListener(
   "click",
   event => {

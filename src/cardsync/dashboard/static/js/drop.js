@@ -1,5 +1,5 @@
-// A file is dropped anywhere on the page, or chosen, and sent at once with its progress. The answer
-// is a page as without scripts: of the file, or of the reason why it was refused.
+// Sends a file when it is dropped on the page or chosen, and shows the progress. The server's
+// answer is the same page as without scripts: the page of the file, or the reason of a refusal.
 const form = document.querySelector("form[data-drop]");
 const dragsFile = event => event.dataTransfer?.types.includes("Files");
 

@@ -1,5 +1,5 @@
-// The table of cards: cells edited in place, the chips of the search, and the order of the columns.
-// Without it links and forms do the same.
+// The table of cards: editing in cells, removing chips from the search, and reordering columns.
+// Without this script, links and forms do the same.
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -9,8 +9,8 @@ document.addEventListener("keydown", event => {
   if (last) location.href = last.href;
 });
 
-// A price or a place is edited in its cell: by e or a double click; Enter saves it, Tab saves it and
-// edits the next cell of the row, Escape leaves it.
+// A member edits a price or a place in its cell after a double click or the key e. Enter saves it,
+// Tab saves it and edits the row's next cell, Escape discards it.
 const edits = row => all("td[data-edit]", row).filter(cell => cell.checkVisibility());
 
 function edit(cell) {
@@ -43,13 +43,13 @@ function edit(cell) {
   field.addEventListener("blur", () => field.isConnected && !field.disabled && leave());
 }
 
-// The name of the field beside a cell, if there is one.
+// Returns the name of the field in the next cell of the row, if there is one.
 function after(cell, step) {
   const cells = edits(cell.closest("tr"));
   return cells[cells.indexOf(cell) + step]?.dataset.name;
 }
 
-// Send the cell as its form, and return the row as the server has it now.
+// Sends the cell's form, and returns the row as the server now shows it.
 async function save(cell, field) {
   const row = cell.closest("tr");
   const table = row.closest("table");
@@ -77,7 +77,8 @@ async function save(cell, field) {
   const fresh = find("tbody tr", found);
   if (!answer.ok || !fresh) {
     const refusal = find("[data-refusal]", found);
-    // Who has read what somebody else did meanwhile may save once more.
+    // The refusal shows what somebody else changed, so a second attempt counts as knowing that
+    // change.
     if (refusal && answer.status === 409) row.dataset.seen = refusal.dataset.seen;
     return refuse(field, refusal?.textContent.trim());
   }
@@ -93,7 +94,7 @@ async function save(cell, field) {
   return fresh;
 }
 
-// A large change is confirmed on a page of its own, which leads back to this one.
+// A large change is confirmed on its own page, which leads back to this page.
 function confirm(action, fields) {
   const form = document.createElement("form");
   Object.assign(form, { method: "post", action, hidden: true });
@@ -107,7 +108,7 @@ function confirm(action, fields) {
   form.requestSubmit();
 }
 
-// The field stays, with the reason.
+// Shows why the value was refused; the field stays open.
 function refuse(field, reason) {
   const table = field.closest("table");
   field.disabled = false;
@@ -117,7 +118,7 @@ function refuse(field, reason) {
   document.dispatchEvent(new CustomEvent("cardsync:notice", { detail }));
 }
 
-// The toast says what was done; its undo leads back to this place.
+// Shows the toast of the answer; its undo leads back to this page.
 function said(notices) {
   const back = find("[name=back]", notices);
   if (back) back.value = location.pathname + location.search;
@@ -136,7 +137,7 @@ document.addEventListener("keydown", event => {
   }
 });
 
-// Columns are dragged to their place; the form sends them in that order.
+// Columns can be dragged; the form sends them in their new order.
 let dragged = null;
 const choices = () => all("#columns label");
 function draggable() {

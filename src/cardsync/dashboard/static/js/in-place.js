@@ -1,12 +1,12 @@
-// A form does its work without a reload: the page that it leads to takes the place of this one, and
-// what did not change stays as it is, with the scroll position and the focus.
+// Sends forms without a reload. The page that a form leads to replaces the changed parts of this
+// page, so the scroll position and the focus stay.
 const find = (selector, root = document) => root.querySelector(selector);
 const TOAST_SECONDS = 10;
 
 document.addEventListener("submit", event => {
   const form = event.target;
   const button = event.submitter;
-  // A field may be called method or target, which hides the form's own.
+  // A field named method or target hides the form's own property, so this reads attributes.
   const said = name => button?.getAttribute(`form${name}`) || form.getAttribute(name) || "";
   const [method, enctype] = [said("method").toLowerCase(), said("enctype")];
   const leaves = said("target") || form.matches("[data-reload], [data-hx-post]");
@@ -23,22 +23,24 @@ async function send(form, button) {
   const busy = [form, button?.closest("tr")].filter(Boolean);
   for (const one of busy) one.setAttribute("aria-busy", "true");
   const options = { method: "POST", body, headers: { Accept: "text/html" } };
-  // A server on this computer answers without a network, too.
+  // The browser may be offline and still reach a server on this computer, so the request is sent
+  // anyway.
   const offline = !navigator.onLine;
   const answer = await fetch(action, options).catch(() => null);
   for (const one of busy) one.removeAttribute("aria-busy");
-  // Of a network that was there, the request may have arrived although its answer did not.
+  // If the network failed during the request, the server may have received it, so the notice
+  // differs.
   if (answer) return show(answer, form);
   notice(find("#notices").dataset[offline ? "textOffline" : "textLost"]);
   refused(form);
 }
 
-// What was typed is still unsaved: whoever leaves the page is warned.
+// Reports that the form's values are unsaved, so that leaving the page shows a warning.
 function refused(form) {
   form.dispatchEvent(new CustomEvent("cardsync:refused", { bubbles: true }));
 }
 
-// A refusal that begins with a field's name stands beside that field.
+// If a refusal begins with a field's name, it is shown beside that field.
 function atField(form, said) {
   const [, name, why] = /^([A-Za-z_]+): (.+)$/s.exec(said) || [];
   const field = name && form.elements.namedItem(name.toLowerCase());
@@ -71,7 +73,7 @@ async function show(answer, form) {
   const text = await answer.text();
   const page = new DOMParser().parseFromString(text, "text/html");
   if (!find("#main", page)) return leave(answer, text);
-  // A refusal is shown above the form, which keeps what was typed.
+  // Any other refusal is shown above the form, which keeps the typed values.
   const refusal = !answer.ok && find("[data-refusal]", page);
   if (refusal) {
     const said = refusal.textContent.trim();
@@ -87,7 +89,7 @@ async function show(answer, form) {
   leaveInTime();
 }
 
-// A page without our frame, such as a sheet to print, takes the window.
+// A page without the frame of our pages, such as a sheet to print, replaces the whole document.
 function leave(answer, text) {
   if (answer.redirected) return location.assign(answer.url);
   history.pushState(null, "", answer.url);
@@ -96,14 +98,14 @@ function leave(answer, text) {
   document.close();
 }
 
-// The rows as they are now: somebody else may have changed them.
+// Shows the page's current rows, because somebody else may have changed them.
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
   if (!answer.ok || answer.redirected) return;
   await replace(new DOMParser().parseFromString(await answer.text(), "text/html"), document.body);
 }
 
-// htmx parses a text once more for each part that is taken of it, so a part is all that it gets.
+// htmx parses its text again for each target, so it gets only the text of that target.
 async function replace(page, sourceElement) {
   for (const target of ["#nav", "#main"]) {
     const text = find(target, page)?.outerHTML;
@@ -120,7 +122,8 @@ async function save(answer) {
   URL.revokeObjectURL(link.href);
 }
 
-// An error floats like a toast, so that nothing moves under the hand; it stays until the next one.
+// An error floats like a toast, so that nothing moves under the pointer. It stays until the next
+// notice.
 function notice(said, ...more) {
   const line = document.createElement("div");
   line.className = "toast bad";
@@ -137,7 +140,7 @@ function notice(said, ...more) {
 }
 document.addEventListener("cardsync:notice", event => notice(event.detail.said, ...event.detail.more || []));
 
-// A toast leaves after some seconds, but not while somebody is at it.
+// A toast disappears after some seconds, but not while the pointer or the focus is on it.
 let leaving;
 function leaveInTime() {
   clearTimeout(leaving);

@@ -1,10 +1,11 @@
-// Nothing that was typed is lost: leaving a changed form asks first, and where the session ended the
-// page says so, keeps its fields, and has them again after signing in.
+// Keeps typed values: leaving a changed form shows a warning. When the session has ended, the page
+// keeps the fields, and fills them again after the sign-in.
 const find = (selector, root = document) => root.querySelector(selector);
 const KEPT = "typed";
 const changed = new Set();
 
-// Fields of a form that saves something; a search, a tick of a row and a menu lose nothing.
+// Returns the form of a field if leaving it would lose a value. A search, a ticked row and a menu
+// lose nothing.
 function savedBy(field) {
   const form = field.form;
   if (!form || !field.name || form.method !== "post") return null;
@@ -36,7 +37,8 @@ function signedOut() {
   notice({ said: texts.textSignedOut, more: [link] });
 }
 document.addEventListener("cardsync:signed-out", signedOut);
-// A script's request is told that the session ended; nothing of it belongs into the page.
+// The answer to a script's request after the end of the session is a sign-in page, which must not
+// become part of this page.
 document.addEventListener("htmx:before:response", event => {
   const raw = event.detail?.ctx?.response?.raw;
   if (raw?.status !== 401 && new URL(raw?.url || location).pathname !== "/sign-in") return;
@@ -84,7 +86,7 @@ function giveBack() {
 }
 giveBack();
 
-// A search without a network keeps the old rows, so it says that they may be old.
+// A search without a network leaves the old rows, so a notice says that they may be out of date.
 document.addEventListener("htmx:error", () => {
   if (!navigator.onLine) notice({ said: find("#notices").dataset.textOfflineRead });
 });

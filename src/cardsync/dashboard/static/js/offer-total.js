@@ -1,5 +1,5 @@
-// Keeps the total of a customer's offer beside its button as cards are ticked. Amounts are counted
-// in hundredths of a cent; without this script the total is that of all cards.
+// Updates the total of a customer's offer while the customer ticks cards. Amounts are integers in
+// ten-thousandths of a dollar. Without this script the page shows the total of all cards.
 const form = document.querySelector("form.answer");
 const money = new Intl.NumberFormat(document.documentElement.lang, {
   style: "currency",
@@ -24,5 +24,6 @@ function count() {
   form.querySelector("button[value=yes]").disabled = !sums.copies;
 }
 
-// Another page of a long offer counts too, so its total stays that of the whole.
+// A long offer has several pages, and its total includes all of them, so this page must not change
+// the total.
 if (form && !form.querySelector("a.chip")) form.addEventListener("change", count);

@@ -1,5 +1,5 @@
-// Signs in with a passkey, and makes one. Without it the password's form stays. Elements with
-// data-passkey are shown only where the browser knows passkeys.
+// Signs in with a passkey, and creates one. Without this script the password form stays. Elements
+// with data-passkey are shown only if the browser supports passkeys.
 const bytes = text =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), letter =>
     letter.charCodeAt(0),
@@ -62,7 +62,7 @@ async function add(name) {
   location.assign("/settings/sign-in?done=passkey_kept");
 }
 
-// A person who closes the browser's own dialog wants no error message.
+// A person who closes the browser's own dialog does not need an error message.
 const sentence = (error, part) =>
   error.name === "NotAllowedError"
     ? part.dataset.textUnused

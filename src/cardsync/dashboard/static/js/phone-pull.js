@@ -1,5 +1,6 @@
-// A phone's pull: marks go into an outbox first and are sent when there is a network, as often as it
-// takes; the server counts each once by its id. Without this file the page's forms do the same.
+// A pull on a phone. Marks are added to an outbox and sent when there is a network, if needed
+// several times; the server counts each mark once by its id. Without this script the page's forms
+// send marks.
 const token = document.body.dataset.token;
 const base = `/p/${token}`;
 const key = name => `pull-${name}-${token}`;
@@ -17,16 +18,18 @@ const newId = () =>
     .join("");
 const parameters = new URLSearchParams(location.search);
 
-// A page that was opened by a form, before this file had loaded, holds its card for that device.
+// A form may have opened the page before this script was loaded. The page then has the device id
+// under which the server claimed its card.
 const device = document.body.dataset.device || read("pull-device", null) || newId();
 write("pull-device", device);
 if (parameters.get("person")) write("pull-person", parameters.get("person"));
 const person = () => read("pull-person", "");
 let queue = read(key("queue"), null);
 let outbox = read(key("outbox"), []);
-// Marks that the server refused, each with its reason: they block no other mark, and are told.
+// Marks that the server refused, with their reasons. They do not block other marks, and the page
+// shows them.
 let refused = read(key("refused"), []);
-// The texts of marks that were made.
+// The page's texts for each kind of mark.
 const DONE = { pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Undone" };
 const STATES = {
   waiting: "Waiting",
@@ -41,7 +44,7 @@ let ended = "ended" in document.body.dataset;
 let claimed = 0;
 let polling = 0;
 
-// A text of the page, with values where its … are.
+// Returns a text of the page with these values in place of each `…`.
 function says(name, ...values) {
   return document.getElementById("kept").dataset[`text${name}`].replace(/…/g, () => values.shift());
 }
@@ -51,7 +54,7 @@ function element(tag, css, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
-// A condition as sellers abbreviate it, and the printing where the condition does not name it.
+// Returns a condition in short form, and the printing if the condition does not name it.
 const CONDITIONS = Object.entries(JSON.parse(document.body.dataset.conditions ?? "{}"));
 function variant({ condition, printing }) {
   const [words, letters] = CONDITIONS.find(
@@ -60,14 +63,14 @@ function variant({ condition, printing }) {
   const apart = printing && printing !== "Normal" && !condition.includes(printing);
   return [letters + condition.slice(words.length), apart && printing].filter(Boolean).join(" · ");
 }
-// A picture of pictures.html; without one the server draws the card.
+// Creates a picture like pictures.html. If a card has no picture, the server draws it.
 const SIDES = { small: [29, 40], large: [195, 272] };
 function picture(line, size) {
   const made = element("img", `pic ${size}`);
   const [width, height] = SIDES[size];
   Object.assign(made, { width, height, alt: "", decoding: "async" });
   made.src = `${base}/img/${line.item_id}/${size}`;
-  // Without a network there may be none: the words say which card it is.
+  // Without a network the picture may be missing; the name still identifies the card.
   made.addEventListener("error", () => made.remove());
   return made;
 }
@@ -77,7 +80,7 @@ function name(tag, css, text) {
   return made;
 }
 
-// The lines as they will be when the outbox has been sent.
+// Returns the lines as they will be after the outbox has been sent.
 function lines() {
   return (queue?.lines ?? []).map(line => {
     const shown = { ...line };
@@ -123,7 +126,8 @@ function next(after) {
   return open.find(line => line.state === "waiting") ?? open[0];
 }
 
-// Set, number and condition of a card; the condition is what tells copies apart.
+// Returns a card's set, number and condition. The condition is in bold, because copies differ by
+// it.
 function about(line) {
   const made = element("p", "muted");
   const words = [line.set_name, line.number].filter(Boolean).join(" · ");
@@ -140,12 +144,13 @@ function preview(line) {
   );
   made.append(picture(line, "small"), words);
   if (line.place) made.append(element("b", "", line.place));
-  // It is there when its turn comes, with or without a network.
+  // Loads the next card's large picture in advance, so that it is available without a network.
   new Image().src = `${base}/img/${line.item_id}/large`;
   return made;
 }
 
-// What stands in place of a card: the pull has ended, others have the last ones, or all is done.
+// Shows, in place of a card, that the pull has ended, that other phones have the remaining cards,
+// or that all cards are pulled.
 function rest(all) {
   const made = element("div", "empty");
   const others = all.some(one => one.claimed && isOpen(one));
@@ -191,7 +196,7 @@ function askWhatIsMissing(line) {
   sheet.showPopover();
 }
 
-// A card in hand whose order was canceled meanwhile must not be taken along.
+// Tells the person to put back the shown card if its order was canceled in the meantime.
 let seen = 0;
 function tellStopped(all, line) {
   const before = all.find(one => one.item_id === seen);
@@ -299,8 +304,8 @@ function render() {
   renderKept();
 }
 
-// These marks reached nobody: they were refused, or they wait although the link has ended. The same
-// phone sends those that wait by its next link to the same queue.
+// Shows the marks that the server does not have: refused marks, and unsent marks after the link has
+// ended. The same phone sends unsent marks later with a new link to the same queue.
 function renderKept() {
   const left = [
     ...refused,
@@ -350,7 +355,8 @@ function forget() {
   renderKept();
 }
 
-// A new link to the same queue goes on with what an earlier link of this phone could not send.
+// Moves the marks that this phone could not send with an earlier link to the same queue into this
+// link's outbox.
 function adopt() {
   for (let at = localStorage.length - 1; at >= 0; at--) {
     const other = localStorage.key(at);
@@ -423,7 +429,7 @@ async function send() {
       const back = outcomes.reduce((sum, one) => sum + one.put_back, 0);
       if (back) tell(back === 1 ? says("OneSurplus") : says("Surplus", back));
     } else if ([400, 413, 422].includes(answer.status)) {
-      // One of them is refused: they go one by one until it is found.
+      // The server refused one of several marks: send them one by one in order to find it.
       if (sent.length > 1) atOnce = 1;
       else {
         const why = (await answer.json()).error ?? says("NotTaken");
@@ -436,7 +442,7 @@ async function send() {
       if (outbox.length) setTimeout(send);
     }
   } catch {
-    /* There is no network: the outbox keeps them. */
+    /* Without a network the marks stay in the outbox. */
   } finally {
     sending = false;
   }
@@ -448,13 +454,13 @@ async function refresh() {
   const before = queue;
   try {
     const answer = await ask(`/queue?device=${device}`);
-    // An answer that marks have overtaken is older than what they brought.
+    // If marks were sent in the meantime, this answer is older than the queue in their answer.
     if (answer.ok && !outbox.length && queue === before) {
       take(await answer.json());
       render();
     }
   } catch {
-    /* The kept queue stays. */
+    /* Without a network the stored queue stays. */
   }
 }
 
@@ -469,7 +475,8 @@ async function claim(line, again = false) {
       render();
     }
   } catch {
-    /* Without a network two phones may show one card: a second copy is told to put back. */
+    /* Without a network two phones may show the same card. The second person is then told to put a
+       copy back. */
   }
 }
 
@@ -498,14 +505,14 @@ function begin() {
     if (ended) return;
     const line = next();
     if (line) claim(line, true);
-    // What others had may be free by now, and no event says so.
+    // Other phones' claims expire without an event, so the queue is read again.
     else refresh();
   }, 30000);
   keep();
   render();
   refresh();
 }
-// The page and its files are kept now, because the worker has not seen them loaded.
+// Stores the page and its files, because the service worker was not active while they were loaded.
 async function keep() {
   if (!navigator.serviceWorker) return;
   try {
@@ -515,6 +522,6 @@ async function keep() {
     );
     await (await caches.open("pull-1")).addAll([...files, base]);
   } catch {
-    /* Without a worker the page still keeps its marks. */
+    /* Without a service worker the page still stores its marks. */
   }
 }

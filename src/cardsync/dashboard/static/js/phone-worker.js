@@ -1,5 +1,5 @@
-// The phone's page and its files without a network: what was loaded last is shown. Marks and queues
-// are never kept here; the page has them itself.
+// Shows the phone's page without a network: it stores the page and its files when they are loaded.
+// The page itself stores marks and queues.
 const CACHE = "pull-1";
 const kept = request =>
   new URL(request.url).pathname.startsWith("/static/") ||

@@ -1,5 +1,5 @@
-// The desk's page of a pull follows its phones: an event says that something has changed, and the
-// page's own part is read anew. Without events it asks every few seconds.
+// Updates the desk's page of a pull. After each event the script reads the changing part of the
+// page again; without events it does so every few seconds.
 let waiting = false;
 async function refresh() {
   if (waiting || document.hidden) return;
@@ -12,7 +12,7 @@ async function refresh() {
     const live = document.getElementById("pull-live");
     if (fresh && !live.contains(document.activeElement)) live.replaceWith(fresh);
   } catch {
-    /* The network is away; the next event or turn asks again. */
+    /* Without a network, the next event or timer tries again. */
   } finally {
     waiting = false;
   }

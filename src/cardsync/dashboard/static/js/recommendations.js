@@ -1,5 +1,5 @@
-// Tells the shop which recommendations a person could see: at least half of a row was visible while
-// this tab was in front. Each revision is told once; a failure is not tried again.
+// Reports which suggestions a member has seen: at least half of the row was visible while this tab
+// was active. Each revision is reported once, and a failed report is not repeated.
 
 const token = document.querySelector("meta[name=csrf-token]")?.content;
 const visible = new Set();
@@ -21,7 +21,7 @@ function tell() {
     headers: { "Content-Type": "application/json", "X-CSRF-Token": token },
     body: JSON.stringify({ observations }),
   })
-    // An answer that nobody reads would keep its connection open.
+    // Reading the answer frees the connection.
     .then((answer) => answer.text())
     .catch(() => {});
 }

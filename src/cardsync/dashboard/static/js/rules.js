@@ -1,4 +1,4 @@
-// Rules are dragged into another order, or moved by Alt and the arrow keys; the form does the rest.
+// Rules can be dragged, or moved with Alt and the arrow keys. The form sends the new order.
 const form = document.getElementById("order");
 const rowOf = element => element?.closest?.("[data-order] > tr");
 
@@ -36,7 +36,7 @@ if (form) {
     }
     dragged = null;
   });
-  // A row that is dropped elsewhere goes back to where it stood.
+  // A row that is dropped outside the table returns to its earlier place.
   document.addEventListener("dragend", () => {
     if (dragged) dragged.parentElement.insertBefore(dragged, home);
     dragged = null;

@@ -1,5 +1,6 @@
-// The table of cards scrolls through all that a search found: the pages around the place at which
-// one is are in the document, and two gaps are as high as the rest. Without it there are pages.
+// Lets the table of cards scroll through all results of a search. The document has only the pages
+// of rows around the visible ones, and two gaps as high as the other rows. Without this script the
+// table has pages.
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const PAGES_KEPT = 6;
@@ -11,7 +12,7 @@ const NOTHING = { stop: new AbortController() };
 let asked = NOTHING;
 let order = { address: "", ids: null };
 
-// The ids of all rows in their order, once: rows do not jump while prices change.
+// Loads the ids of all rows in their order once, so that rows do not move while prices change.
 function orderOf(address) {
   if (order.address !== address) {
     const ids = fetch(address).then(answer => (answer.ok ? answer.json() : Promise.reject(answer)));
@@ -41,13 +42,14 @@ function filler(height) {
 
 const pages = () => all("tbody[data-page]", grid.table);
 const numberOf = page => Number(page.dataset.page);
-// A page that took the place of this one may have made other parts of the gaps.
+// Returns whether the table still has its gaps: a form may have replaced the table by another page.
 const intact = () =>
   Boolean(grid) && [grid.above, grid.below].every(one => one.isConnected && one.matches(".gap"));
 const scrolls = () => getComputedStyle(grid.region).overflowY !== "visible";
 const scroller = () => (scrolls() ? grid.region : document.scrollingElement);
 
-// A table that came with the page, or in its place after a form: at the same place as before.
+// Prepares the table when the page is loaded, or when a form has replaced the table; the scroll
+// position stays.
 function begin() {
   const table = find("table[data-order]");
   const body = table && find("tbody[data-page]", table);
@@ -90,7 +92,7 @@ function begin() {
   grid.scrolled = scroller().scrollTop;
 }
 
-// Columns keep their widths while rows come and go.
+// Fixes the columns' widths, so that they do not change while rows are added and removed.
 function hold() {
   const heads = [...grid.table.tHead.rows[0].cells];
   grid.table.classList.remove("fixed");
@@ -110,7 +112,7 @@ const sizes = new ResizeObserver(() => {
   stretch();
 });
 
-// The number of each row, for screen readers: the head is the first one.
+// Numbers the rows for screen readers. The table's head is row 1.
 function count(page) {
   const before = (numberOf(page) - 1) * grid.size;
   [...page.rows].forEach((row, index) => (row.ariaRowIndex = String(before + index + 2)));
@@ -126,7 +128,7 @@ function stretch() {
   }
 }
 
-// The pages in sight, first to last.
+// Returns the first and the last visible page, and the last page of all.
 function seen() {
   const box = scrolls() ? grid.region.getBoundingClientRect() : { top: 0, bottom: innerHeight };
   const first = grid.above.rows[0].hidden ? pages()[0] : grid.above;
@@ -138,7 +140,7 @@ function seen() {
   return [within(at(top)), within(at(Math.min(box.bottom, innerHeight))), last];
 }
 
-// The page that is fetched next: one in sight, else one beside them.
+// Returns the next page to load: a visible one, else a neighbor of the visible ones.
 function missing() {
   const [from, to, last] = seen();
   const there = new Set(pages().map(numberOf));
@@ -150,8 +152,8 @@ function missing() {
   return { page, inSight: page >= from && page <= to };
 }
 
-// A page that is under way is not waited for once another one is in sight. After a leap the pages
-// beside it wait until the scrolling rests.
+// Loads missing pages. A request for a page that is no longer visible is canceled. After a jump,
+// the neighbors are loaded only once the scrolling has stopped.
 async function fill() {
   let leapt = false;
   while (intact()) {
@@ -171,7 +173,7 @@ async function fill() {
   }
 }
 
-// One page of rows into its place; what is far from it leaves the document.
+// Loads one page of rows, and removes pages that are far from it.
 async function bring(number, signal) {
   const mine = grid;
   const ids = await orderOf(mine.order).catch(() => null);
@@ -198,7 +200,7 @@ async function bring(number, signal) {
   return true;
 }
 
-// Without the order there are pages, as without scripts.
+// If the ids cannot be loaded, the table has pages, as without scripts.
 function giveUp() {
   if (intact()) {
     for (const part of [grid.above, grid.below]) part.remove();
@@ -228,7 +230,8 @@ function place(page) {
   if (now.length > PAGES_KEPT) leave(number === numberOf(now[0]) ? now.at(-1) : now[0]);
 }
 
-// A ticked row stays ticked out of sight; the focus does not get lost with a row.
+// Removes a page of rows. Its ticked rows are kept in a hidden part, and the focus moves to the
+// table.
 function leave(page) {
   if (page.contains(document.activeElement)) grid.region.focus({ preventScroll: true });
   for (const box of all("input[name=card_ids]:checked", page)) grid.kept.append(box.closest("tr"));
@@ -248,7 +251,8 @@ document.addEventListener(
   { capture: true, passive: true },
 );
 
-// Where the scrolling rests, the pages beside are fetched, and the address names the page.
+// After the scrolling has stopped: load the neighboring pages, and put the page's number into the
+// address.
 function rest() {
   if (!intact()) return;
   fill();
@@ -261,7 +265,7 @@ function rest() {
   if (now) now.textContent = page.toLocaleString();
 }
 
-// Who comes back from a card finds the rows where they were.
+// Stores the scroll position, so that a member who returns from a card sees the same rows.
 addEventListener("pagehide", () => {
   if (intact()) history.replaceState({ ...history.state, top: scroller().scrollTop }, "");
 });

@@ -1,12 +1,14 @@
-// Rows that can be ticked: ticking a whole page, and the worth of what is ticked, in the tables of
-// cards and of proposals. Without it the ticks of the rows do the same.
+// Ticks of rows in the tables of cards and of proposals: a box ticks a whole page, and a bar shows
+// the total worth of the ticked rows. Without this script each row is ticked separately.
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const ticks = form => all("tbody input[type=checkbox]", form);
-// Ticked rows stay ticked out of sight; a whole page is the rows in the document.
+// Rows that were ticked and then scrolled away stay ticked in a hidden part; the box for a whole
+// page does not change them.
 const shownTicks = form => all("tbody:not([data-kept]) input[type=checkbox]", form);
 
-// With scripts the boxes of the rows say what is selected, so that one of them can be taken out.
+// With scripts, a form sends only the rows' boxes, so that a member can exclude a row of a ticked
+// page.
 function prepare() {
   for (const whole of all("[data-tick-all]")) {
     whole.removeAttribute("name");
@@ -15,7 +17,7 @@ function prepare() {
   all("form.rows").forEach(sum);
 }
 
-// A proposal says what it is worth; a card is worth its price times its stock.
+// Returns a row's worth: the worth of a proposal, or a card's price times its stock.
 function amount(row) {
   if (row.dataset.worth) return Number(row.dataset.worth);
   const [price, stock] = ["price", "stock"].map(name => find(`.${name}`, row)?.dataset.value);
@@ -33,7 +35,7 @@ function sum(form) {
   const worth = ticked.reduce((total, box) => total + amount(box.closest("tr")), 0);
   const money = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
   said.dataset.count = ticked.length.toLocaleString();
-  // Not every selection has a sum.
+  // Some selections show no sum.
   const sumOf = find("[data-worth]", said);
   if (sumOf) sumOf.textContent = worth ? ` · ${money.format(worth)}` : "";
 }
@@ -45,7 +47,7 @@ document.addEventListener("change", event => {
     for (const box of shownTicks(form)) box.checked = event.target.checked;
   sum(form);
 });
-// A click with Shift ticks all rows from the last one that was clicked.
+// A click with Shift ticks all rows between the last clicked one and this one.
 let last = null;
 document.addEventListener("click", event => {
   const box = event.target.closest?.("form.rows tbody input[type=checkbox]");

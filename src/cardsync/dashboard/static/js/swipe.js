@@ -1,5 +1,5 @@
-// Swiping a row of a queue on a touch screen presses the button that stands in it: to the right the
-// one in data-swipe="right", to the left the one in data-swipe="left". Without it the buttons stay.
+// Swiping a row of a queue on a touch screen presses the button in the row's element with
+// data-swipe="right" or data-swipe="left". Without this script the buttons stay.
 
 const FAR = 90; // pixels
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,9 +1,10 @@
-// Before the first paint: the theme and the density that the reader chose on this device.
+// Sets the theme and the density that the member chose on this device, before the page is first
+// painted.
 for (const name of ["theme", "density"]) {
   const chosen = localStorage.getItem(name);
   if (chosen) document.documentElement.dataset[name] = chosen;
 }
-// Radio buttons that show the choice and change it at once, in the header and in the settings.
+// Radio buttons in the header and in the settings show the choice and change it immediately.
 addEventListener("DOMContentLoaded", () => {
   const radios = [...document.querySelectorAll("input[data-appearance]")];
   const show = () => {

@@ -1,4 +1,4 @@
-// Marks the parts of a rule's sentence that differ from the stored rule, while they are edited.
+// Marks the parts of a rule's sentence that differ from the stored rule during editing.
 const form = document.getElementById("rule");
 const valueOf = field => (field.type === "checkbox" ? (field.checked ? "true" : "") : field.value);
 

@@ -1,4 +1,5 @@
-// The picture of a row, larger, while a mouse or the keys are on it: it is fetched only then.
+// Shows the picture of a row larger while the pointer or the focus is on it. The larger picture is
+// loaded only then.
 const REST_MS = 150;
 const zoom = document.createElement("div");
 zoom.className = "zoom";
@@ -10,7 +11,7 @@ let resting = 0;
 function show(thumb) {
   const picture = new Image(146, 204);
   picture.className = "pic medium";
-  // A stand-in is drawn large at the address of its card.
+  // A row with a drawn stand-in has no picture; its larger picture is at the card's address.
   picture.src = thumb.src?.replace(/small$/, "medium") ?? `/img${thumb.closest("a").pathname}/medium`;
   zoom.replaceChildren(picture);
   zoom.hidden = false;
