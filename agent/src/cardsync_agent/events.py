@@ -59,7 +59,7 @@ class Reporter:
     def standing(
         self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object
     ) -> None:
-        """Print a lasting state once until it changes, so that a poll every 30 s does not print a
+        """Print a lasting state only when it changes, so that a poll every 30 s does not print a
         line every 30 s.
         """
         if self._standing.get(topic) != text:

@@ -533,7 +533,7 @@ class Agent:
         )
 
     def _tell(self, event: str, text: str, **fields: object) -> None:
-        """Print the state of this round, once until it changes."""
+        """Print the state of this round if it has changed."""
         self._say.standing(
             "turn", event, text, problem=event not in ("waiting", "paused"), **fields
         )

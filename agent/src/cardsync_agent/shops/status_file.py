@@ -42,7 +42,8 @@ class Status:
 def after(status: Status, event: str, text: str, at: str, more: Mapping[str, object]) -> Status:
     """Return the status after an event; the events are listed at the top of `loop.py`."""
     if event in _STATES:
-        # A missed sign-in is still the person's turn while the agent waits.
+        # After a missed sign-in the person must still sign in, so the status keeps the turn while
+        # the agent waits.
         turn = status.your_turn if event == "waiting" else None
         return replace(status, state=event, text=text, since=at, step=None, your_turn=turn)
     if event in ("cycle_started", "task_started"):

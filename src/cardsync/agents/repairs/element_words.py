@@ -72,7 +72,9 @@ class ElementTexts:
 
 
 def role_of(tag: str | None, attributes: Mapping[str, str]) -> str:
-    """Return the element's role: the attribute's, or that of a button or link, or an empty text."""
+    """Return the element's role: the value of the attribute, else the role of a button or link,
+    else an empty text.
+    """
     if tag == "input" and attributes.get("type") in ("submit", "button", "image"):
         return "button"
     return attributes.get("role") or {"button": "button", "a": "link"}.get(tag or "", "")

@@ -184,7 +184,7 @@ async def drop_old_heals(
     kept: timedelta,
 ) -> None:
     values = {"id": seller_id, "stream": STREAM, "before": now - kept}
-    # The lock makes a request that is recorded in the meantime wait, so that the deletion below
+    # A request that is recorded in the meantime waits for this lock, so that the deletion below
     # does not remove its due time.
     await session.execute(
         text("SELECT FROM work_due WHERE seller_id = :id AND stream = :stream FOR UPDATE"), values

@@ -136,7 +136,7 @@ async def drop_old_rows(
     now: datetime,
     kept: timedelta,
 ) -> None:
-    # The lock makes a screenshot that arrives in the meantime wait, so that the deletion below does
+    # A screenshot that arrives in the meantime waits for this lock, so that the deletion below does
     # not remove its due time.
     await session.execute(
         text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}

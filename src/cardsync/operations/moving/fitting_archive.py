@@ -97,7 +97,7 @@ async def _judged(
     folder: Path,
     tables: Sequence[Table],
 ) -> None:
-    """Raise CommandError unless each table is one that an export writes."""
+    """Raise CommandError for a table that no export writes."""
     manifest = archive.manifest
     for name in manifest.objects:
         kind, _, last = name.partition("/")

@@ -40,8 +40,8 @@ def held(settings: Settings) -> Iterator[None]:
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
     """Lock the data folder against a second supervisor while the block lasts: both would start
-    workers and delete each other's metrics. Raises RuntimeError if there is another supervisor. The
-    lock of a killed supervisor ends with it.
+    workers and delete each other's metrics. Raises RuntimeError if there is another supervisor.
+    When a supervisor is killed, its lock ends.
     """
     path = run_folder(settings) / "serve.lock"
     with path.open("a+b") as lock:

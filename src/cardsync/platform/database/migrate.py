@@ -38,7 +38,9 @@ def _folder() -> Path:
 
 @cache
 def head_revision() -> str:
-    """Return the newest migration of this program, which begins its file's name."""
+    """Return the ID of this program's newest migration; a migration's file name begins with
+    its ID.
+    """
     return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
 
 

@@ -54,8 +54,8 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
 
 
 async def hold_still(session: AsyncSession, seller_id: int, stream: str) -> None:
-    """Wait for the upload that is being applied, and prevent others from beginning until this
-    transaction ends.
+    """Wait for the upload that is being applied, and prevent other uploads from beginning until
+    this transaction ends.
 
     The caller has locked the seller's state row, so no upload is accepted in the meantime.
     """
