@@ -265,8 +265,8 @@ def _parcel(
         program.row(
             0, highspy.kHighsInf, [*cells, *columns], [*prices, *(-begin for begin in begins)]
         )
-    # Copies can only be bought if the parcel is in a step. The rows of the value imply that, but
-    # these rows make the bound of the relaxed program much better.
+    # Copies can only be bought if the parcel is in a step. The constraints on the value imply that,
+    # but these constraints make the bound of the relaxed program much better.
     for at in offers:
         copies = min(basket.offers[at].copies, basket.wanted[basket.offers[at].line])
         program.row(
@@ -358,8 +358,8 @@ def _within(basket: Basket, seconds: float, cap: int, known: list[Split]) -> Spl
 
 
 def _steps(splits: list[Split]) -> list[tuple[int, int]]:
-    """Return the cheapest total by number of sellers, without numbers that are not cheaper than a
-    smaller number.
+    """Return the cheapest total by number of sellers. A number of sellers is omitted if fewer
+    sellers cost as little.
     """
     steps: list[tuple[int, int]] = []
     for sellers, total in sorted((split.sellers, split.total) for split in splits):

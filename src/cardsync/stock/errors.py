@@ -1,4 +1,4 @@
-"""The refusals of this district."""
+"""The errors of counts, quick-add and saved searches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cardsync.platform.errors import Problem
 
 
 class CountOpen(Problem):
-    """This box is being counted: finish or cancel that count first."""
+    """This box has an open count. Settle or cancel that count first."""
 
     status, code = 409, "count_open"
 
@@ -18,27 +18,29 @@ class CountNotOpen(Problem):
 
 
 class NotADraft(Problem):
-    """This quick-add entry is no draft: it is published, sent, or to be changed first."""
+    """This quick-add entry is not a draft: it is published, sent to the marketplace, or
+    rejected.
+    """
 
     status, code = 409, "not_a_draft"
 
 
 class NotPending(Problem):
-    """This quick-add entry is not pending: there is nothing to settle."""
+    """This quick-add entry is not pending, so it can't be settled."""
 
     status, code = 409, "not_pending"
 
 
 class ListingInHand(Problem):
-    """An agent may still be listing it; say that it is not listed 30 minutes after it was sent,
-    at the earliest.
+    """An agent may still be listing this entry. It can be settled as not listed 30 minutes after it
+    was sent.
     """
 
     status, code = 409, "listing_in_hand"
 
 
 class SavedSearchLimitReached(Problem):
-    """There are as many saved searches as there may be."""
+    """The shop already has the maximum number of saved searches."""
 
     status = 422
     code = "saved_search_limit_reached"

@@ -1,17 +1,18 @@
-"""The limits of this package's input and output."""
+"""The limits of cards, searches, lists, shelves and quick-add."""
 
 from __future__ import annotations
 
-# The most ids that one request selects, and the most characters of their comma-separated text.
+# The maximum number of ids in a request, and of characters in their comma-separated text.
 SELECTED_IDS = 100_000
 SELECTED_CHARACTERS = 2_000_000
 SEARCH_TERMS = 200
 SEARCH_DEPTH = 20
-# The most values in the rules of one search, counted again each time the search names a rule.
+# The maximum number of values in the rules of a search. For each term that searches by rule, the
+# values of all rules count again.
 SEARCH_RULE_VALUES = 2_000
 
 CARD_HISTORY_SHOWN = 365
-# This limit includes the observations in the object store.
+# The maximum observations of a card, including observations in the object store.
 CARD_HISTORY_WHOLE = 5_000
 
 LISTS_PER_SELLER = 100
@@ -22,7 +23,7 @@ LIST_NAME_CHARACTERS = 100
 LABELED_BOXES = 10_000
 
 SHELVED_AT_ONCE = 100_000
-# The most places that an entry of the activity feed stores for its undo.
+# The maximum number of places that an entry of the activity feed stores for its undo.
 PLACES_UNDONE = 20_000
 LABELS_AT_ONCE = 10_000
 

@@ -110,7 +110,7 @@ def _printings(product: Product) -> Sequence[str]:
 
 def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
     """Return the rows of the printings that the shop buys. If the shop buys none, return the first
-    row, so that the page shows that.
+    row, which has no prices, so that the page shows the product as not bought.
     """
     return [row for row in rows if row.prices] or rows[:1]
 

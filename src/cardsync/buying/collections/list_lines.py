@@ -193,8 +193,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
     if not found["number"] and (hit := _BEHIND.search(text)):
         found["number"] = hit["number"]
         return text[: hit.start()]
-    # A number in parentheses is the collector number only if the copies precede the name. Otherwise
-    # it may be the copies.
+    # A number in parentheses is the collector number only if a number of copies precedes the name.
+    # Otherwise it may be the number of copies.
     if found["copies"] and not found["number"] and (hit := _MARKED.search(text)):
         found["number"] = hit["number"].removeprefix("#")
         return text[: hit.start()]

@@ -55,8 +55,8 @@ _KNOWN: Final = """
 async def match_by_number(
     database: Database, keyed: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
-    """Match the lines of rows without a match to the only product with the line's number in its
-    set. Return the same columns as `match_collection`.
+    """Match rows that have no match yet: if a set has only one product with the line's number, that
+    product is the match. Return the same columns as `match_collection`.
     """
     left = await asyncio.to_thread(_left, keyed, found)
     if left.is_empty():

@@ -44,7 +44,7 @@ _SKU_SCHEMA: Final[FrameSchema] = {
     "of_finish": pl.String,
     "of_language": pl.String,
 }
-# The columns of a row that its lines for the matcher have, too.
+# The columns that the matcher's lines copy from their row.
 _OF_LINE: Final = ("of_row", "game", "printing")
 
 
@@ -148,8 +148,8 @@ def _codes(code: str, set_name: str) -> list[str | None]:
 
 
 def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.DataFrame:
-    """Return several lines for each line, one for each text that `read` returns for its columns
-    `of`, with that text in `column`.
+    """Call `read` with the columns `of` of each line. Return the line once for each of the returned
+    texts, with the text in `column`.
     """
     distinct = lines.select(of).unique()
     texts = [read(*one) for one in distinct.iter_rows()]

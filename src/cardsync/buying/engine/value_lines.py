@@ -33,8 +33,8 @@ Facted = tuple[WantedLine, LineFacts]
 
 
 def left_of(budget: Budget, spent: Spent = NOTHING_SPENT) -> BudgetLeft:
-    """Return the amounts of a budget that an offer may use: the limits for an offer, or the rest of
-    the limits for a day if that is less.
+    """Return the amounts that an offer may use: the budget's limit for an offer, or the rest of its
+    limit for a day if that is less.
     """
     return BudgetLeft(
         _least(budget.offer_cash, budget.day_cash, spent.cash),
@@ -219,10 +219,11 @@ def price_taken(
     base: Base,
     shares: Mapping[str, int],
 ) -> PriceTaken | None:
-    """Return the price by which a line is valued: the base price (the rule's `base`) of a Near Mint
-    copy; else the market price of a Near Mint copy; else the base price, or else the market price,
-    of the condition that is nearest to the line's condition, among those with a percentage in
-    `shares`. Prices of another finish are used only if a person chose that finish.
+    """Return the price by which a line is valued, or None. It is the first known price of these:
+    the base price and the market price of a Near Mint copy; the base price and the market price of
+    another condition in `shares`, of which the nearest to the line's condition is used.
+
+    A price of another finish is used only if a person chose that finish.
     """
     finish = line.price_of or line.finish
     own = KnownPrice("NM", line.finish, facts.target, facts.market, facts.low)

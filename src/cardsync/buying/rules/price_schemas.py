@@ -15,9 +15,8 @@ from cardsync.platform.money import dollars
 
 
 class PriceTakenShown(msgspec.Struct):
-    """The price by which a card was valued. `condition` is not Near Mint if the price of a Near
-    Mint copy is unknown. `finish` is not the card's own finish only if a person chose another
-    finish.
+    """The price by which a card was valued. `condition` is Near Mint, unless the price of a Near
+    Mint copy is unknown. `finish` is the card's own finish, unless a person chose another finish.
     """
 
     source: Base

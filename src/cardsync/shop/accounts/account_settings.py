@@ -29,7 +29,7 @@ from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
 
-# Undoing a change of the account puts its fields back (`shop/activity/undo_kinds.py`).
+# The kind of the undo that restores fields of the account (`shop/activity/undo_kinds.py`).
 KIND: Final = "account.settings"
 
 

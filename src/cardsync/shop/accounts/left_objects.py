@@ -1,5 +1,5 @@
-"""Deletes stored objects of a seller who does not exist. Such objects remain if the deletion or the
-import of a seller is killed.
+"""Deletes stored objects of a seller who does not exist. Such objects remain if the process that
+deletes or imports a seller is killed.
 
 The deletion or import first sets a mark in a transaction of its own, and removes the mark when it
 succeeds. Workers delete the objects of marked sellers.

@@ -161,8 +161,8 @@ async def change_seller(
     values: Mapping[str, object],
     actor: str = OPERATOR,
 ) -> Activity | None:
-    """Change the values that differ, and note the change in the activity feed; `session` is in the
-    seller's scope. Returns the feed's entry.
+    """Set the values that differ from the account's values, and add an entry to the activity feed.
+    Return the entry, or None if no value differs. `session` is in the seller's scope.
     """
     now = clock.now()
     account = await locked_account(session, seller_id)
@@ -184,17 +184,17 @@ async def change_seller(
 async def apply_settings(
     session: AsyncSession, seller_id: int, changed: Set[str], now: datetime
 ) -> None:
-    """Write the consequences of changed fields of the account, which is locked. A change that makes
-    the account read-only cancels the waiting price tasks.
+    """Update the rows that depend on the changed fields of the account, which the caller has
+    locked. A change that makes the account read-only cancels the waiting price tasks.
     """
     account = await session.get_one(Account, seller_id)
     if "tracking_threshold" in changed:
-        # A running import still uses the old threshold.
+        # Wait for a running import of orders, which still uses the old threshold.
         await hold_still(session, seller_id, ORDERS)
         await shipping_type.decide_again(session, seller_id, account.tracking_threshold)
     if exposure.SEEN & changed:
         await exposure.follow(session, account, now)
-    # Lock in the order of an import of orders, which locks the lots before it marks the days.
+    # Lots are locked before days are marked, as in an import of orders, to avoid a deadlock.
     if "costing" in changed:
         await mark_all(session, seller_id)
     if PROFIT_SETTINGS & changed:
@@ -204,7 +204,7 @@ async def apply_settings(
     await price_tasks.cancel_lost(session, seller_id, now)
     resumed = {"automatic_pricing_paused", "suspended"} & changed
     if any(getattr(account, name) is False for name in resumed):
-        # Sales may have started or ended meanwhile.
+        # Promotions may have started or ended while pricing was paused.
         await mark_due(session, seller_id, SALES)
 
 

@@ -77,8 +77,8 @@ def ship_by(placed_at: datetime, days: int) -> datetime:
 
 
 def same_days_before(today: date) -> tuple[date, date]:
-    """Return the first day of the previous month, and the day of that month with today's number, or
-    its last day if it is shorter.
+    """Return the first day of the previous month, and the day of that month that corresponds to
+    `today`: the same number, or the month's last day if the month is shorter.
     """
     last = today.replace(day=1) - timedelta(days=1)
     return last.replace(day=1), last.replace(day=min(today.day, last.day))

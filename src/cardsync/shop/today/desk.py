@@ -19,7 +19,7 @@ _WEEK: Final = timedelta(days=7)
 
 
 class Due(NamedTuple):
-    """A group of the work. `runs` is true for the work that is due today."""
+    """A group of conditions. `runs` is true for the group that is due today."""
 
     title: str
     runs: bool

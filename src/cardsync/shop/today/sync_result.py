@@ -86,8 +86,7 @@ _LISTED: Final = """
         SELECT DISTINCT ON (product_line) cards, listed
           FROM listed_value WHERE seller_id = :seller ORDER BY product_line, day DESC) newest
 """
-# The copies that were sold this month at a higher price than their last different price before the
-# sale.
+# The copies that were sold this month at a higher price than the card's previous price.
 _CAPTURED: Final = queries_of(__package__)["captured"].format(sold=SOLD, day=DAY)
 
 

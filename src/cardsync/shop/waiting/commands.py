@@ -1,4 +1,4 @@
-"""The commands `cardsync waiting …`: they list what waits on a server, and decide it."""
+"""The commands `cardsync waiting …`, which list and answer the waiting decisions on a server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _line(one: JsonObject) -> str:
 
 
 def _of_one(command: Callable[..., Result]) -> Callable[..., None]:
-    """Add the options of a decision, at the revision that the list showed."""
+    """Add the arguments of an answer to a command: kind, id and the revision from the list."""
     revision = click.option(
         "--revision", required=True, help="That of the list; a newer one is not decided."
     )
@@ -54,7 +54,8 @@ def _of_one(command: Callable[..., Result]) -> Callable[..., None]:
 @waiting.command("approve")
 @_of_one
 def approve(**named: Any) -> Result:
-    """Approve what waits: its prices apply. A plan takes a member's click on its page instead.
+    """Approve a waiting decision, whose prices then apply. Plans can only be approved on their
+    page.
 
     Example: cardsync waiting approve price 1597051 --revision 2026-11-30T08:00:00.000000Z
     """
@@ -64,7 +65,7 @@ def approve(**named: Any) -> Result:
 @waiting.command("decline")
 @_of_one
 def decline(**named: Any) -> Result:
-    """Decline what waits: prices stay as they are.
+    """Decline a waiting decision. Prices do not change.
 
     Example: cardsync waiting decline run 41 --revision 2026-11-30T08:00:00.000000Z
     """
@@ -74,7 +75,7 @@ def decline(**named: Any) -> Result:
 @waiting.command("snooze")
 @_of_one
 def snooze(**named: Any) -> Result:
-    """Put a price or a suggestion off until its figures change.
+    """Snooze a price or a suggestion until its figures change.
 
     Example: cardsync waiting snooze suggestion 7 --revision 2026-11-30T08:00:00.000000Z
     """

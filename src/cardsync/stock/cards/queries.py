@@ -225,8 +225,8 @@ OWN_FIELDS = ("set", "game", "list", "rule")
 
 
 async def complete_search(reading: Reading, caller: Caller, text: str) -> list[Completion]:
-    """Return texts that complete the last term of a search. Only for a field in `OWN_FIELDS`, whose
-    values are the seller's own names, these names are read from the database.
+    """Return texts that complete the last term of a search. The database is read only if the term's
+    field is in `OWN_FIELDS`: the values of these fields are the seller's own names.
     """
     if (field := field_at_end(text)) not in OWN_FIELDS:
         return complete(text, OwnNames())

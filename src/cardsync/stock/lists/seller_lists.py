@@ -209,7 +209,7 @@ def _refuse_taken(name: str, keys: list[str]) -> None:
 
 
 async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
-    """Keep all other transactions from making or renaming lists until this one ends."""
+    """Take the lock of the seller's lists, so that no other transaction makes or renames lists."""
     await locked(session, Lock.LISTS, seller_id)
 
 

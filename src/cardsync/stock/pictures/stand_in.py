@@ -77,7 +77,7 @@ def _code(set_name: str) -> str:
 
 
 def _text(text: str) -> str:
-    # XML allows most control characters not even escaped, so they are removed.
+    # Control characters are removed, because XML does not allow most of them, even escaped.
     shown = "".join(sign for sign in text if sign.isprintable())
     cut = shown if len(shown) <= _CHARACTERS else shown[: _CHARACTERS - 1] + "…"
     return escape(cut)

@@ -259,10 +259,10 @@ _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
 
 
 async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
-    """Return the price changes of cards that are already listed, if the drafts are published,
-    because the agent's file sets the draft's price on these cards. The columns are `id`,
-    `marketplace_id`, `quantity`, `market`, the targets before (`today`) and after (`today_after`),
-    in ten-thousandths, and the draft's id (`entry`).
+    """Return the price changes that publishing the drafts causes: the agent's file sets a draft's
+    price also on copies that are already listed. The columns are `id`, `marketplace_id`,
+    `quantity`, `market`, the targets before (`today`) and after (`today_after`), in
+    ten-thousandths, and the draft's id (`entry`).
     """
     names = ("id", "marketplace_id", "quantity", "market", "today", "today_after", "entry")
     values = {"seller": seller_id, "ids": list(ids)}

@@ -130,7 +130,7 @@ _AUDIT = queries_of(__package__)["audit"].format(
     counted_since=_COUNTED_SINCE, others=_OTHERS, placed_at=PLACED_AT, sold_items=_SOLD_ITEMS
 )
 # The product lines whose last full pricing stored explanations. That pricing is the last completed
-# run of the upload that contained the whole line, or of no upload.
+# run after a sync, if it belongs to the upload that contained the whole line or to no upload.
 _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
  SELECT r.summary ->> 'receipts' AS key FROM price_run r
    WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
