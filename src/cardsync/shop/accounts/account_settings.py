@@ -89,7 +89,7 @@ def _plain(account: Account, names: Iterable[str]) -> JsonObject:
 async def _by_member(
     session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
 ) -> Swap:
-    # An API key or a token may not change the account, so it may not undo a change either.
+    # API keys and tokens may not change the account, so they may not undo a change of it.
     if caller.member_id is None:
         raise errors.SessionRequired
     return UNDO.stored(entry)
