@@ -304,7 +304,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def wait_for_lock(file: IO[bytes], seconds: float = 10.0) -> None:
-    """Take a lock that others hold only briefly. Raises StateProblem."""
+    """Take a lock that other processes hold only briefly. Raises StateProblem."""
     ends = clock.monotonic() + seconds
     while not _try_lock(file):
         if clock.monotonic() > ends:

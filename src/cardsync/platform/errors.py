@@ -37,7 +37,9 @@ def kinds_of(kind: type[Problem]) -> Iterator[type[Problem]]:
 
 
 class WithStatus(Problem):
-    """An error whose body is its own struct: `status` names it, without `error` and `code`."""
+    """An error whose body is its own struct: `status` names the error, and the body has no `error`
+    and no `code`.
+    """
 
     shape: ClassVar[type[msgspec.Struct]]
 

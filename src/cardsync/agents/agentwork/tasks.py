@@ -32,7 +32,7 @@ from cardsync.platform import limits
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.work.jobs import mark_due_by
 
-# The worker stream that prepares rollbacks and ends finished ones.
+# The worker stream that prepares rollbacks and ends finished rollbacks.
 ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
 # The next listings task is due this long after the previous listings task used up its attempts.

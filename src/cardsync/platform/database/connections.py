@@ -63,7 +63,9 @@ def until(deadline: Deadline) -> Iterator[None]:
 
 
 def answer_has_begun() -> bool:
-    """Return whether the request has no deadline any more, because its caller reads the answer."""
+    """Return whether the request's answer has begun, so that the request has no deadline
+    any more.
+    """
     deadline = _current.get()
     return deadline is not None and deadline.at == inf
 

@@ -168,7 +168,7 @@ async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | 
 
 async def hold_mark(session: AsyncSession, seller_id: int, stream: str) -> datetime | None:
     """Return the due time of a stream whose one piece is its mark, and lock the mark until this
-    transaction ends, so that later additions mark it again.
+    transaction ends, so that later work sets a new mark.
     """
     own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
     return await session.scalar(select(WorkDue.due_at).where(own).with_for_update())
