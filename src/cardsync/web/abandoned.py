@@ -1,5 +1,5 @@
-"""Stops work when its caller leaves: while somebody types, the page's next request replaces the
-last one, whose answer is not needed any more.
+"""Cancels work whose caller has left. While somebody types, each request of the page replaces the
+previous one, whose answer is then no longer needed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ async def while_there(
     receive: Callable[[], Awaitable[Mapping[str, object]]],
     work: Coroutine[object, object, T],
 ) -> T:
-    """Do the work, and cancel it, in the database too, if the caller closes the connection.
+    """Do the work. Cancel it, also in the database, if the caller closes the connection.
 
-    The request's body has been read, so the next message of `receive` reports that the caller left.
+    The caller must have read the request's body, so that the next message of `receive` can only
+    report a disconnect.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(receive))

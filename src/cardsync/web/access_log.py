@@ -1,5 +1,6 @@
-"""Middleware around every request: it adds an id for the response header, error bodies and log
-lines; the headers of every answer; one metric; and one log line, except for successful polls.
+"""Middleware around every request. It gives the request an id, which the response header, error
+bodies and log lines contain. It adds the headers of every answer, and writes one metric and one log
+line; a successful poll gets no log line.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SECONDS = Histogram(
 )
 
 _ID = ScopeValue[str]("request_id")
-# A caller may send its own id; anything but a plain token is replaced.
+# A caller may send its own request id in this form; any other id is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _QUIET = {"/api/v1/heartbeat", "/api/v1/sync/pending", "/healthz", "/readyz"}
 
@@ -53,8 +54,8 @@ def _incoming_id(scope: Scope) -> str:
 
 
 def observing(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Middleware that adds the request id, the caller's rate limits and the browser headers, and
-    writes one metric and, unless the request is a successful poll, one log line.
+    """Middleware that adds the request id, the caller's rate limits and the browser headers to the
+    answer. It writes one metric and, unless the request is a successful poll, one log line.
     """
     fixed = fixed_headers(settings)
 
@@ -96,7 +97,9 @@ def _metrics(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
 
 
 def _traced(scope: HTTPScope, request_id: str) -> AbstractContextManager[Span | None]:
-    """Trace the request unless it is a poll; polls are frequent and say little."""
+    """Trace the request unless it is a poll. Polls are frequent, and their traces would show
+    little.
+    """
     if TRACING.tracer is None or scope["path"] in _QUIET:
         return nullcontext()
     return trace("request", header(scope, b"traceparent"), kind="server", request_id=request_id)
@@ -122,7 +125,7 @@ def _account(scope: HTTPScope, status: int, seconds: float, span: Span | None) -
         if status >= 500:
             span.fail(str(status))
     if status >= 400 or route not in _QUIET:
-        # A caller that disconnects is not an error.
+        # A disconnect of the caller is not an error, so it is logged at a lower level.
         log_line = log.debug if client_left(scope) else log.info
         log_line(
             "request",

@@ -21,8 +21,8 @@ def headers(name: str) -> dict[str, str]:
 def file(
     parts: AsyncIterator[bytes], name: str, ended: BackgroundTask | None = None
 ) -> Response[bytes]:
-    """Answer with the parts as a file of that name. `ended` is called when the answer ends, also
-    when the client disconnects.
+    """Answer with a CSV file made of `parts`. `ended` is called when the answer ends, also if the
+    client disconnects.
     """
     answer = Stream(parts, media_type="text/csv", headers=headers(name), background=ended)
     return cast("Response[bytes]", answer)
@@ -31,7 +31,7 @@ def file(
 def body(
     data: bytes | UnnamedFile, headers: dict[str, str], media_type: str = "text/csv"
 ) -> Response[bytes]:
-    """Return the data, or its file as a stream that is never whole in memory."""
+    """Answer with the data. A large file is streamed, so that it is never whole in memory."""
     if isinstance(data, bytes):
         return Response(data, media_type=media_type, headers=headers)
     headers = headers | {"Content-Length": str(data.size)}

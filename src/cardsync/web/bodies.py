@@ -1,8 +1,9 @@
-"""Checks and inflates uploaded bodies, gzip or not, up to a cap; decodes JSON of limited depth.
+"""Checks and inflates uploaded bodies, gzipped or not, up to a size limit, and decodes JSON of
+limited depth.
 
-It blocks: async callers use a thread. isal's file reader streams everything. It verifies each
-member's CRC and length, and stays linear in the number of members, where a loop over `unused_data`
-is quadratic.
+Inflating blocks, so async callers use a thread. isal's file reader streams its input, verifies the
+CRC and length of each gzip member, and takes time linear in the number of members. A loop over
+`unused_data` would take quadratic time.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ _ISAL_ERROR = cast("type[Exception]", igzip_lib.error)
 class BadGzip(Exception):
     """The body is not complete gzip: it is damaged, truncated, or followed by other bytes.
 
-    The caller chooses the error that the client gets.
+    The caller of this module chooses the error that the client gets.
     """
 
 
 def decoded(body: bytes) -> object:
     """Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and msgspec's
-    errors if it is not JSON.
+    errors if it is not valid JSON.
     """
     try:
         value = msgspec.json.decode(body)
@@ -82,8 +83,8 @@ def inflate(source: Source, cap: int) -> bytes:
 
 
 def pieces(body: bytes, cap: int) -> Iterator[bytes]:
-    """Yield the bytes, inflated if needed, in order; the next chunk is inflated while the caller
-    reads the last one. Raises as `inflate`.
+    """Yield the body in pieces, inflated if it is gzip. The next piece is inflated while the caller
+    reads the current one. Raises as `inflate`.
     """
     if not is_gzip(body):
         return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
@@ -91,7 +92,7 @@ def pieces(body: bytes, cap: int) -> Iterator[bytes]:
 
 
 def plain(body: bytes, cap: int) -> bytes:
-    """Return the bytes, inflated if they begin as gzip does.
+    """Return the body, inflated if it begins like gzip.
 
     Raises InvalidGzip or DecompressedTooLarge.
     """
@@ -104,7 +105,7 @@ def plain(body: bytes, cap: int) -> bytes:
 
 
 def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
-    """Inflate to the end without storing the output; return the first `head` bytes and the total
+    """Inflate the whole body without storing it. Return the first `head` bytes and the total
     length. Raises as `inflate`.
     """
     first = bytearray()
@@ -117,16 +118,16 @@ def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
 
 
 def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
-    """Yield the chunks; each is valid until the next."""
+    """Yield the inflated chunks. A chunk is valid only until the next one."""
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     total = 0
     with _opened(source) as file:
-        # The reader accepts an empty file as empty gzip.
+        # isal's reader accepts an empty file as gzip, so the first bytes are checked here.
         if not is_gzip(file.read(2)):
             raise BadGzip("it does not begin with 1f 8b")
         file.seek(-2, io.SEEK_CUR)
         reader = igzip.IGzipFile(fileobj=file, mode="rb")
-        # Read at most one byte more than allowed, so that a bomb costs no more than the cap.
+        # Read at most one byte more than the limit, so that a gzip bomb cannot use more memory.
         while got := _read(reader, buffer[: cap - total + 1]):
             total += got
             if total > cap:

@@ -1,5 +1,5 @@
-"""The headers of every answer that restrict what a browser may do with it. Pages set their own
-policies (`pages.py`), which take precedence.
+"""The headers of every answer that restrict what a browser may do with it. Pages set some of these
+headers themselves (`pages.py`), and those values are kept.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from cardsync.access import tokens
 from cardsync.platform.settings import Settings
 
 RawHeaders = list[tuple[bytes, bytes]]
-# Answers other than pages load nothing and are never framed. No other site may read them or keep
-# control of a window that opens them, and no page needs a device's sensors.
+# An answer other than a page may load nothing and may not be framed. No other site may read an
+# answer or keep control of a window that opens it, and no page may use a device's sensors.
 ALWAYS: Final = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-opener-policy": "same-origin",
@@ -22,7 +22,7 @@ ALWAYS: Final = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-# A year; for this host alone, because its subdomains are unknown.
+# The header is valid for a year, and only for this host, because its subdomains are unknown.
 OVER_HTTPS: Final = {"strict-transport-security": "max-age=31536000"}
 _NO_STORE: Final = (b"cache-control", b"no-store")
 
@@ -35,8 +35,9 @@ def fixed_headers(settings: Settings) -> RawHeaders:
 def missing_headers(
     fixed: RawHeaders, given: RawHeaders, sent: Iterable[tuple[bytes, bytes]]
 ) -> RawHeaders:
-    """Return the headers that an answer lacks; `sent` are the request's headers. No cache may store
-    an answer to a cookie: unlike an Authorization header, a cookie does not stop shared caches.
+    """Return the headers that an answer lacks; `sent` are the request's headers. An answer to a
+    request with a cookie must not be cached: unlike an Authorization header, a cookie does not stop
+    shared caches.
     """
     names = {name for name, _ in given}
     missing = [pair for pair in fixed if pair[0] not in names]

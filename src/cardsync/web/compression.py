@@ -1,14 +1,14 @@
-"""Compresses text answers with gzip for clients that accept it: pages, styles, scripts and JSON
+"""Compresses answers of text with gzip for clients that accept it: pages, styles, scripts and JSON
 over a kilobyte.
 
-A body that is sent in pieces (an event stream, a file) is not compressed, nor is one with a strong
-ETag, which identifies the exact bytes.
+Two kinds of answers are not compressed: bodies that are sent in parts (an event stream, a file),
+and answers with a strong ETag, which identifies the exact bytes.
 
-BREACH is the reason for care: an attacker who can put text into a compressed page and see its
-length on the wire can guess a secret of that page byte by byte. Three measures prevent it: answers
-to requests that another site caused are not compressed; a form's token is masked again in every
-answer (`access/tokens.csrf_token`), so the same secret never appears twice; and each answer has a
-name of random length in its gzip header, which hides differences of a few bytes.
+Compression must not allow the BREACH attack: an attacker who can put text into a compressed page
+and see its length can guess a secret in the page byte by byte. Three measures prevent this. Answers
+to requests that another site caused are not compressed. A form's token is masked anew in every
+answer (`access/tokens.csrf_token`), so that the same secret never appears twice. The gzip header of
+each answer contains a name of random length, which hides differences of a few bytes.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ TYPES = {
     b"image/svg+xml",
 }
 LARGEST_PLAIN = 1_000
-"""Compressing a body of one packet gains nothing; answers to agents' polls are that small."""
+"""A smaller body fits in one packet, so compressing it gains nothing. Answers to agents' polls are
+that small.
+"""
 LARGEST_AT_ONCE = 200_000
-"""A larger body is compressed in a thread: 200 KB take less than a millisecond."""
+"""A larger body is compressed in a thread. Compressing 200 KB takes less than a millisecond."""
 LONGEST_NAME = 100
 _NAMED = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Return whether Accept-Encoding accepts gzip, by name or by a wildcard."""
+    """Return whether Accept-Encoding allows gzip, by name or by a wildcard."""
     named = {}
     for one in accepted.lower().split(","):
         name, _, weight = one.partition(";")
@@ -53,7 +55,7 @@ def takes_gzip(accepted: str) -> bool:
 
 
 def packed(body: bytes) -> bytes:
-    """Return the body as gzip, with a name of random length in its header."""
+    """Compress the body with gzip, with a name of random length in the gzip header."""
     packer = isal_zlib.compressobj(level=3, wbits=-15)
     name = secrets.token_hex(LONGEST_NAME // 2)[: secrets.randbelow(LONGEST_NAME + 1)].encode()
     end = struct.pack("<II", zlib.crc32(body), len(body) & 0xFFFFFFFF)
@@ -61,8 +63,8 @@ def packed(body: bytes) -> bytes:
 
 
 def compressing(app: ASGIApp) -> ASGIApp:
-    """Middleware inside the one that counts and logs; it waits for the whole body before it sends
-    the length.
+    """Middleware that compresses answers. It must be inside the middleware that logs requests. It
+    sends the headers only when the body is complete, because they contain its length.
     """
 
     async def compressed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +96,7 @@ def compressing(app: ASGIApp) -> ASGIApp:
 _ACCEPT = b"accept-encoding"
 
 
-# Values of Sec-Fetch-Site for requests that no other site caused.
+# The values of Sec-Fetch-Site in requests that no other site caused.
 _OWN_SITES = (b"same-origin", b"none")
 
 

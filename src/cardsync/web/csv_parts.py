@@ -1,6 +1,6 @@
-"""Makes a table as CSV part by part, each part in a heavy read of its own (`heavy_work.py`).
+"""Writes a table as CSV in parts; each part is a heavy read of its own (`heavy_work.py`).
 
-A slow reader holds one part, and neither a connection nor a process.
+While a slow client reads, the server keeps one part in memory, but no connection and no process.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 
 P = ParamSpec("P")
-# The most rows in a part; other requests get their turn between parts.
+# The most rows in a part; requests of others can run between two parts.
 PART: Final = 1_000
 
 
 class Part(NamedTuple):
-    """The lines of some rows. `after` is the key behind which the next part begins, None at the
-    end.
+    """The lines of some rows. `after` is the key of the last row, from which the next part
+    continues; None in the last part.
     """
 
     lines: bytes
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 Row = TypeVar("Row")
-# Makes the part after this key; 0 is before the first row.
+# Makes the part that begins after this key. The key 0 means the first part.
 Make = Callable[Concatenate[Database, Caller, Settings, datetime, int, P], Awaitable[Part]]
 
 
@@ -46,8 +46,8 @@ async def streamed(
     *values: P.args,
     **options: P.kwargs,
 ) -> AsyncIterator[bytes]:
-    """Return the file in parts. The first part is made before this returns, so that a wrong filter
-    is refused before anything is sent.
+    """Return the file in parts. The first part is made before this function returns, so that a
+    wrong filter is refused before anything is sent.
     """
 
     async def made(after: int) -> Part:
@@ -74,5 +74,7 @@ async def part_of(
 async def lines_of(
     table: CsvTable, rows: Iterable[Row], body: Callable[[Row], object] | None = None
 ) -> bytes:
-    """Return the CSV lines of the rows; `body` builds the struct with each row's fields."""
+    """Return the CSV lines of the rows. `body` converts a row to the struct with the table's
+    fields.
+    """
     return await asyncio.to_thread(table.lines, rows if body is None else map(body, rows))

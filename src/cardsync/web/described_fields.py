@@ -1,5 +1,5 @@
-"""Describes the fields of structs to OpenAPI: by the sentence under a field's declaration, by
-shared sentences for names that mean the same in every struct, and by `Like`.
+"""Describes the fields of structs to OpenAPI. A description is the sentence under the field's
+declaration, or a shared sentence for a name that means the same in every struct, or a `Like`.
 """
 
 from __future__ import annotations
@@ -68,12 +68,14 @@ def _of(field: FieldDefinition, kind: type[T]) -> T | None:
 
 
 def _like(field: FieldDefinition) -> Like | None:
-    """Return the description of a value that our own code parses."""
+    """Return the description of a field whose value the service's own code parses."""
     return _of(field, Like) or like_of(field.annotation)
 
 
 def _bound(schema: Schema | Reference, meta: msgspec.Meta) -> Schema:
-    """Set the bounds that msgspec enforces; the framework sets them only for the whole field."""
+    """Set the bounds that msgspec enforces. Litestar sets the bounds only if they apply to the
+    whole field.
+    """
     assert isinstance(schema, Schema)
     many = schema.type is OpenAPIType.ARRAY
     for name, value in (
@@ -91,7 +93,7 @@ def _bound(schema: Schema | Reference, meta: msgspec.Meta) -> Schema:
 
 
 def _words(field: FieldDefinition) -> tuple[str, ...]:
-    """Return the keys of a mapping whose keys are a Literal."""
+    """Return the keys of a mapping whose key type is a Literal."""
     keys = field.inner_types[0] if field.is_mapping and field.inner_types else None
     return get_args(keys.annotation) if keys and keys.is_literal else ()
 
@@ -121,7 +123,7 @@ def _describe(struct: type[msgspec.Struct], schema: Schema) -> None:
 
 @cache
 def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the sentence under each field of a struct."""
+    """Return the sentence under the declaration of each field of a struct."""
     found: dict[str, str] = {}
     for base in reversed(struct.__mro__):
         if not issubclass(base, msgspec.Struct) or base is msgspec.Struct:
@@ -130,7 +132,7 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
         try:
             [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         except (OSError, TypeError):
-            # A struct made by a declaration has no source.
+            # A struct that was made without a class statement has no source.
             continue
         assert isinstance(body, ast.ClassDef)
         for field, below in zip(body.body, body.body[1:], strict=False):

@@ -1,8 +1,8 @@
-"""Renders errors: a `Problem` with its own status and sentence, any other error as InternalError in
-JSON or HTML.
+"""Renders errors: a `Problem` with its own status and sentence, and any other error as
+InternalError in JSON or HTML.
 
-A 5xx never shows a message, SQL or a path. The request id connects the caller's answer with the
-log.
+An answer with status 5xx never contains a message of the exception, SQL or a path. Its request id
+also appears in the log.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ ADVICE = {
 }
 
 
-# Litestar's `request.accept` treats `text/html;q=0` as accepted, prefers HTML where text/html and
-# application/json have the same weight, and lets `*/*` override the q of application/json; the
-# tests of this module have the cases. So this module parses the header itself.
+# Litestar's `request.accept` has three faults: it accepts `text/html;q=0`, prefers HTML if
+# text/html and application/json have the same weight, and lets `*/*` override the q of
+# application/json. So this module parses the header itself; its tests have these cases.
 def _quality(accept: str) -> dict[str, float]:
-    """Parse an Accept header into media ranges with their q; an unreadable q counts as 0."""
+    """Parse an Accept header into media ranges with their q. An invalid q counts as 0."""
     ranges = {}
     for part in accept.split(","):
         kind, *parameters = [piece.strip() for piece in part.split(";")]
@@ -72,8 +72,8 @@ def _quality(accept: str) -> dict[str, float]:
 
 
 def wants_html(accept: str | None) -> bool:
-    """Return whether text/html has a higher q than application/json; a wildcard counts for JSON
-    alone.
+    """Return whether text/html has a higher q than application/json. A wildcard counts only for
+    JSON.
     """
     ranges = _quality(accept or "")
     json = ranges.get("application/json", ranges.get("application/*", ranges.get("*/*", 0.0)))
@@ -112,13 +112,13 @@ def problem(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
     )
 
 
-# The framework's message for a missing parameter without a default.
+# Litestar's message for a missing parameter that has no default.
 _LEFT_OUT = re.compile(r"Missing required (\w+) parameter '([^']+)'")
 _KINDS = {"query": "query parameter", "header": "header", "cookie": "cookie"}
 
 
 def _unread(request: AnyRequest, exc: ValidationException) -> str:
-    """Return which parameter or field has the wrong shape, and the reason."""
+    """Return which parameter or field has the wrong form, and the reason."""
     if left_out := _LEFT_OUT.match(exc.detail or ""):
         return f"{left_out[2]}: the {_KINDS.get(left_out[1], 'parameter')} is missing"
     details = exc.extra if isinstance(exc.extra, list) else []
@@ -128,20 +128,23 @@ def _unread(request: AnyRequest, exc: ValidationException) -> str:
 
 
 def _reason(item: dict[str, object], handler: BaseRouteHandler | None) -> str:
-    """Describe one refused value. The framework names a parameter of the route's function. For a
-    missing body it gives only the word `data`. A body's fields were checked before this.
+    """Describe one refused value. Litestar names the parameter of the route's function; for a
+    missing body it gives only the word `data`. The fields of a body were checked earlier
+    (`ApiRequest.json`).
     """
     key, message = str(item.get("key") or "body"), str(item.get("message"))
     if message == "'data'":
         return "the body is missing"
     field, shape = _shape_of(key, handler)
     sent = getattr(field.kwarg_definition, "name", None) if field else None
-    # Every value in a query or path is a text, so the message need not say it.
+    # Every value in a query or path is a string, so the message need not mention it.
     return sentence(message.removesuffix(", got `str`"), shape, sent or key)
 
 
 def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinition | None, object]:
-    """Return the declaration of a parameter, from the route's function or from a dependency."""
+    """Return the declaration of a parameter, which belongs to the route's function or to a
+    dependency.
+    """
     if handler is not None:
         providers = handler.resolve_dependencies().values()
         for signature in (
@@ -154,7 +157,7 @@ def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinit
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[object]:
-    """Render an error that the framework raised."""
+    """Render an error that Litestar raised."""
     if isinstance(exc, ValidationException):
         return problem(request, errors.InvalidPayload(_unread(request, exc)))
     if isinstance(exc, MethodNotAllowedException):
@@ -170,13 +173,13 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[object]:
     if exc.status_code == 413:
         return problem(request, errors.PayloadTooLarge())
     if isinstance(exc, ClientException):
-        # The framework's own message is not for clients.
+        # Litestar's own message is not meant for clients.
         return problem(request, errors.BadRequest("the request could not be read"))
     return unforeseen(request, exc)
 
 
 def away(request: AnyRequest, exc: Exception) -> Response[object]:
-    """Answer 503: the database is unavailable, all its connections are in use, or it cancelled a
+    """Answer 503. The database is unavailable, all its connections are in use, or it cancelled a
     statement or a wait for a lock that took too long.
     """
     if isinstance(getattr(exc, "orig", exc), _TOO_LONG):
@@ -191,7 +194,7 @@ def away(request: AnyRequest, exc: Exception) -> Response[object]:
 
 
 def store_away(request: AnyRequest, exc: Exception) -> Response[object]:
-    """Answer 503: the disk is full or read-only, or the bucket is unreachable."""
+    """Answer 503. The disk is full or read-only, or the bucket is unreachable."""
     reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
     log.warning(
         "object_store_away",
@@ -213,7 +216,7 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     OperationalError: away,
     InterfaceError: away,
     PoolExhausted: away,
-    # The polled reads use psycopg directly; its PoolTimeout is an OperationalError, too.
+    # The reads for polls use psycopg directly. psycopg's PoolTimeout is an OperationalError.
     psycopg.OperationalError: away,
     psycopg.InterfaceError: away,
     StoreAway: store_away,

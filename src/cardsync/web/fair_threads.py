@@ -1,5 +1,5 @@
-"""Shares the threads of a web process among sellers: the work of one seller for `asyncio.to_thread`
-never takes all of them.
+"""Shares the threads of a web process among sellers, so that one seller's calls of
+`asyncio.to_thread` never occupy all threads.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from cardsync.platform.database.seller_slots import asks
 T = TypeVar("T")
 
 # Seconds after which a computing thread yields to the event loop. With Python's default of five
-# milliseconds, two such threads delay some answers by fifty.
+# milliseconds, two such threads delay some answers by fifty milliseconds.
 TURN_SECONDS = 0.0005
 _Work = tuple[Future[Any], Callable[[], Any]]
 
 
 def short_turns() -> None:
-    """Let the event loop run soon while threads compute."""
+    """Let the event loop run soon although threads compute."""
     sys.setswitchinterval(TURN_SECONDS)
 
 
 class FairThreads(ThreadPoolExecutor):
-    """The event loop's threads. One seller uses at most a third of them; the seller's further work
-    waits in its own queue. Work without a request is not limited.
+    """The event loop's threads. One seller uses at most a third of them; further work of the seller
+    waits in the seller's own queue. Work outside a request is not limited.
     """
 
     def __init__(self, threads: int = 0) -> None:
@@ -56,7 +56,9 @@ class FairThreads(ThreadPoolExecutor):
         return done
 
     def _work_off(self, seller_id: int, work: _Work) -> None:
-        """Do one piece of work, then return the thread to the pool: other sellers may be waiting."""
+        """Do one piece of work. Then return the thread to the pool, because other sellers may be
+        waiting.
+        """
         done, do = work
         try:
             if done.set_running_or_notify_cancel():

@@ -1,7 +1,7 @@
-"""Limits how many requests do a kind of work at the same time, fairly among sellers.
+"""Limits how many requests do one kind of work at the same time, fairly among sellers.
 
-A few requests of a seller wait in the common queue, the others in the seller's own queue. So
-another seller waits for at most those few.
+Only a few requests of each seller wait in the common queue; the seller's further requests wait in
+the seller's own queue. So one seller never waits for more than those few requests of another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.platform.database.seller_slots import asks
 
 
 class FairTurns:
-    """Each process has one object per kind of work."""
+    """The turns for one kind of work; each process has one object per kind."""
 
     def __init__(self, most: int, of_a_seller: int = 1) -> None:
         self._all = asyncio.Semaphore(most)
@@ -27,8 +27,8 @@ class FairTurns:
     async def turn(
         self, seller_id: int | None = None, *also: asyncio.Semaphore
     ) -> AsyncIterator[None]:
-        """Hold one of the turns of the seller, or of the one who asks, and `also` turns at a part
-        of the work.
+        """Hold one of the seller's turns and one of the common turns. `also` are semaphores that
+        limit a part of the work. Without `seller_id` the seller of the current request counts.
         """
         whose = asks() if seller_id is None else seller_id
         line = self._of.setdefault(whose, asyncio.Semaphore(self._most))

@@ -1,5 +1,5 @@
-"""Describes the fields that mean the same in every struct. A field that means something else in one
-struct is described there, under its declaration.
+"""Describes the fields that mean the same in every struct. A field with another meaning in one
+struct is described under its declaration there.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Final
 
 from cardsync.access.models import SETTINGS
 
-# Times by their form; those named `…_at` are so by their name.
+# Fields that hold a time although their names do not end in `_at`.
 MOMENTS: Final = frozenset({"former_secret_until"})
 WORDS: Final[dict[str, str]] = {
     **{name: setting.field.api for name, setting in SETTINGS.items() if setting.field.api},

@@ -30,7 +30,7 @@ HEADINGS = {
 }
 FIELDS: Final = 2_000
 TOKEN: Final = "csrf_token"  # noqa: S105 (the name of a field)
-# `rule.query: …`, `ids[1]: …` and `price: …` name a field of the API.
+# An error's text that begins with a field of the API: `rule.query: …`, `ids[1]: …` or `price: …`.
 _OF_FIELD: Final = re.compile(
     r"(?:[a-z_]+(?:\[\d+\])?\.)*(?P<name>[a-z][a-z_]*(?: [a-z_]+){0,2})(?:\[\d+\])?: (?P<why>.+)",
     re.DOTALL,
@@ -44,7 +44,9 @@ _PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a form, and its file. Each field has its last value; a missing one is empty."""
+    """The fields of a form, and its file. A field that was sent several times has its last value
+    here; a missing field is empty.
+    """
 
     sent: Mapping[str, list[str]]
     file: UploadFile | None = None
@@ -90,7 +92,7 @@ def go(path: str, cookie: Cookie | None = None) -> Response[str]:
 
 
 def refused(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
-    """Answer an error that the page's own form does not show beside its fields."""
+    """Render an error that the page's form does not show beside its fields."""
     if isinstance(exc, errors.Unauthorized):
         return go("/sign-in")
     heading = HEADINGS.get(exc.status, "That did not work")
@@ -98,8 +100,8 @@ def refused(request: AnyRequest, exc: errors.Problem) -> AnyResponse:
 
 
 def sentence(problem: errors.Problem) -> str:
-    """Return the error as a sentence for people, which begins with the thing instead of the field's
-    path.
+    """Return the error as a sentence for people. It begins with the name of the thing instead of
+    the field's path.
     """
     text = str(problem)
     if found := _OF_FIELD.match(text):
@@ -141,12 +143,12 @@ FORM: Final = ScopeValue[Form]("form")
 
 
 async def keep_form(request: AnyRequest) -> None:
-    """Keep the form before a transaction is opened: its sender may be slow."""
+    """Read and store the form before a transaction is opened, because its sender may be slow."""
     FORM.put(request.scope, await sent_form(request))
 
 
 def read_form(request: AnyRequest) -> Form:
-    """Return the form that was sent; an empty one with a request that sends none."""
+    """Return the request's form; an empty form if it has none."""
     return FORM.find(request.scope) or Form({})
 
 
@@ -156,7 +158,9 @@ def public_form(
     dependencies: Mapping[str, Provide] | None = None,
     **given: Any,
 ) -> Callable[[Callable[..., object]], HTTPRouteHandler]:
-    """Make a function the handler of a form, its parameter `form`; no token is checked."""
+    """Make a function the handler of a form, which is its parameter `form`. The form's token is not
+    checked.
+    """
     form = {"form": Provide(read_form, sync_to_thread=False)}
     named = {**form, **(dependencies or {})}
     return post(path, before_request=before_request, dependencies=named, **given)

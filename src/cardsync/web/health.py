@@ -1,5 +1,5 @@
-"""Reports health to operators: `/healthz` answers while the process lives, `/readyz` while the
-systems that it depends on answer.
+"""Reports the service's health to operators. `/healthz` answers while the process runs; `/readyz`
+reports whether the systems that it needs are available.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from cardsync.web.request import ApiRequest
 
 log = structlog.get_logger(__name__)
 
-# Probes arrive from several sides, and writes to the object store cost money: one result serves all
-# probes of a few seconds.
+# Several probes may ask, and each check writes to the object store, which costs money. So one
+# result serves all probes of a few seconds.
 STORE_STATE_SECONDS = 3
 
 
@@ -69,7 +69,8 @@ async def readyz(
     that a newer program has migrated is ready: releases are replaced one host after another.
     """
     patience.allow(request.scope, patience.POLLED, settings)
-    # The limit is a little shorter, so that the answer can still name the check that hangs.
+    # The checks end a little before the request's time limit, so that the answer can name a check
+    # that hangs.
     seconds = settings.polled_seconds * 0.8
     database_checks, store_check = await asyncio.gather(
         _database_checks(database, seconds),
@@ -84,7 +85,9 @@ async def readyz(
 
 
 class StoreHealth:
-    """Whether the object store accepts bytes. One request at a time tests it, every few seconds."""
+    """Whether the object store accepts writes. One request at a time checks it, at most every few
+    seconds.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -122,7 +125,8 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
     at = asyncio.get_running_loop().time() + seconds
     seller_slots.asked_by(seller_slots.HEALTH)
     try:
-        # The connection's timeout ends a statement; this one ends a wait for a connection.
+        # `connections.until` ends a statement in time; `asyncio.timeout_at` ends a wait for a
+        # connection.
         with connections.until(connections.Deadline(at)):
             async with asyncio.timeout_at(at + 0.1), database.shared() as session:
                 bypass = await session.scalar(

@@ -1,4 +1,4 @@
-"""Starts a process for heavy work and talks to it over a pipe."""
+"""Controls a process that does heavy work, over a pipe. (`heavy_work.py` starts it.)"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 LENGTH: Final = struct.Struct(">Q")
-# The message that tells a process to stop its work.
+# The message that tells a process to stop its current work.
 STOP: Final = b""
 _STOP_SECONDS: Final = 2.0
 
@@ -25,7 +25,9 @@ class Answered(NamedTuple):
 
 
 def _taken(path: Path) -> Answered:
-    """Read an answer from its file: a pipe would hold a large answer in memory three times."""
+    """Read an answer from its file. A large answer does not go through the pipe, because the pipe
+    would hold it in memory three times.
+    """
     try:
         with path.open("rb") as file:
             answer: Answered = pickle.load(file)  # noqa: S301
@@ -42,12 +44,12 @@ class Child:
         self._late: asyncio.TimerHandle | None = None
 
     def wakes(self) -> None:
-        """Cancel the end of an idle process."""
+        """Cancel the scheduled end of an idle process."""
         if self._late is not None:
             self._late.cancel()
 
     def lives(self) -> bool:
-        """Return whether the process can take a request."""
+        """Return whether the process still runs and can take a request."""
         assert self._process.stdout is not None
         return self._process.returncode is None and not self._process.stdout.at_eof()
 
@@ -72,8 +74,8 @@ class Child:
         return await asyncio.to_thread(_taken, Path(path.decode()))
 
     async def stopped(self) -> bool:
-        """Tell the process to stop its work; return whether it did. A partly read answer cannot be
-        resumed.
+        """Tell the process to stop its work, and return whether it did. After a partly read answer
+        the process cannot be used again.
         """
         with contextlib.suppress(TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_STOP_SECONDS):
@@ -83,7 +85,7 @@ class Child:
         return False
 
     def rests(self, seconds: float, ended: Callable[[], bool]) -> None:
-        """End the process after this time without a request, if `ended` allows it."""
+        """End the process after `seconds` without a request, if `ended` then allows it."""
 
         def late() -> None:
             if not ended():

@@ -1,11 +1,13 @@
-"""Runs one seller's heavy reads in separate processes, so that their memory is bounded. A web
-process has its share of the host's, two at least, and one more for writes. A seller uses two at
-most. Backtests and tables of the archive leave one to other reads.
+"""Runs heavy reads of large shops in separate processes, so that the memory of a read is bounded.
 
-Small shops have no heavy reads: the web process does them. A process handles one request at a time,
-then stays idle for a while. One stays as long as the owner of a large shop opens pages, because its
-start takes longer than most reads. If a process crashes or runs out of memory, nothing else does.
-Both ends are our own programs, so messages are pickled.
+A web process may use its share of the host's heavy processes, at least two, and one more for
+writes. A seller uses at most two. Backtests and tables of the archive leave one process to other
+reads. A process handles one request at a time and then stays idle for a while. While the owner of a
+large shop opens pages, one process stays ready, because starting a process takes longer than most
+reads. If a process crashes or runs out of memory, nothing else is affected. Both sides are this
+program, so messages are pickled.
+
+The web process itself does the reads of small shops.
 """
 
 from __future__ import annotations
@@ -37,17 +39,17 @@ from cardsync.web.heavy_child import Answered, Child
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# The prefix of a process's temporary folder.
+# The prefix of the name of a process's temporary folder.
 FOLDER: Final = "cardsync-heavy-"
-# Environment variable: the folder of the metrics of a supervisor's processes.
+# The environment variable that names the folder for the metrics of several processes.
 _METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
-# Seconds for which a process stays ready after an owner of a large shop opened a page, and the
-# least time between two checks of a shop's size.
+# The first value is for how many seconds a process stays ready after an owner of a large shop
+# opened a page. The second is the least time between two checks of a shop's size.
 _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
-# The most sellers whose last check is remembered; beyond it, all are forgotten.
+# The most sellers in `HeavyWork._looked`; if there are more, all are forgotten.
 _SELLERS: Final = 5_000
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
@@ -58,14 +60,14 @@ TOO_MUCH: Final = (
     "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
     " or try again"
 )
-# The key in a session's info for the heavy work of a request that writes.
+# The key in `session.info` under which a request that writes finds the HeavyWork.
 HEAVY: Final = "heavy_work"
 Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
 
 
 class HeavyRequest(NamedTuple):
-    """A function by its module and name, its arguments, the log's context, and whether the request
-    is a HEAD.
+    """A request to a process: the module and name of a function, its arguments, the log's context,
+    and whether the HTTP request is a HEAD.
     """
 
     module: str
@@ -77,25 +79,26 @@ class HeavyRequest(NamedTuple):
 
 
 class HeavyWork:
-    """Each web process has one object."""
+    """The heavy processes of a web process, which has one object of this class."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database, self._settings = database, settings
         most = max(2, settings.heavy_processes // settings.web_workers)
         self._turns = FairTurns(most, _OF_A_SELLER)
-        # A backtest may last two minutes. One process is left for others, such as an agent's price
-        # file.
+        # A backtest may take two minutes. One process stays free for other reads, such as an
+        # agent's price file.
         self._longest = asyncio.Semaphore(most - 1)
-        # Writes have one process more.
+        # Writes have one more process.
         self._writes = asyncio.Semaphore(1)
         self._places = FairTurns(_SELLERS)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
-        # When each seller's shop may be checked again, and until when a process is kept ready.
+        # The time when each seller's shop may be checked again, and the time until which a process
+        # is kept ready.
         self._looked: dict[int, float] = {}
         self._expected_until = 0.0
         self._looking: set[asyncio.Task[None]] = set()
-        # Processes that are starting and that no request waits for.
+        # Processes that are starting and for which no request waits.
         self._coming: list[asyncio.Task[Child]] = []
 
     async def read(
@@ -107,8 +110,9 @@ class HeavyWork:
         *values: P.args,
         **options: P.kwargs,
     ) -> T:
-        """Run the function for the seller, in a turn of its kind of work: a search while typing
-        (LONG) does not wait for a backtest (PRICES_ALL). Raises whatever the function raises.
+        """Run the function for the seller, limited with other work of its kind: a search while
+        typing (LONG) does not wait for a backtest (PRICES_ALL). Raises whatever the function
+        raises.
         """
         if await self._has_large(caller.seller_id):
             return await self.read_apart(work, caller, kind, now, *values, **options)
@@ -124,8 +128,8 @@ class HeavyWork:
         *values: P.args,
         **options: P.kwargs,
     ) -> T | None:
-        """Run the function like `read`, or return None if no process is free. One is then started
-        for the caller's next attempt.
+        """Run the function like `read`, or return None if the shop is large and no process is free.
+        Then a process is started for the caller's next attempt.
         """
         if not self._is_free() and await self._has_large(caller.seller_id):
             self._expect(caller.seller_id)
@@ -133,7 +137,7 @@ class HeavyWork:
         return await self.read(work, caller, kind, now, *values, **options)
 
     def expect(self, seller_id: int) -> None:
-        """Keep a process ready for an owner who opens pages, if the shop is large."""
+        """Keep a process ready if the shop is large, because its owner opens pages."""
         now = asyncio.get_running_loop().time()
         if self._looked.get(seller_id, 0.0) > now:
             return
@@ -148,7 +152,7 @@ class HeavyWork:
         looking.add_done_callback(self._looking.discard)
 
     async def _made_ready(self, seller_id: int) -> None:
-        # The first real read reports the error.
+        # The first read that needs the process reports the error.
         with contextlib.suppress(errors.Problem, SQLAlchemyError, OSError):
             if not await self._has_large(seller_id):
                 return
@@ -167,7 +171,7 @@ class HeavyWork:
         **options: P.kwargs,
     ) -> T:
         """Run the function in a process, whatever the size of the shop. `kind` is None for a
-        request that writes. Raises ServiceUnavailable.
+        request that writes. Raises ServiceUnavailable if no process can be used.
         """
         asked = HeavyRequest(
             work.__module__,
@@ -186,8 +190,9 @@ class HeavyWork:
 
     @asynccontextmanager
     async def _turn(self, seller_id: int, kind: Work | None) -> AsyncIterator[None]:
-        """Hold a turn of the seller. Requests in one seller's queue block no other seller. A write
-        holds the seller's state row, so it waits only for other writes, and not for long.
+        """Hold a turn of the seller. Requests in one seller's queue do not block other sellers. A
+        write holds the row lock of the seller's `sync_state`, so it waits only for other writes,
+        and only briefly.
         """
         if kind is None:
             async with _soon(self._writes):
@@ -201,8 +206,8 @@ class HeavyWork:
             yield
 
     def place(self, seller_id: int) -> AbstractAsyncContextManager[None]:
-        """Hold the seller's one place on the disk for a file that is made before its client reads
-        it. Raises ServiceUnavailable.
+        """Hold the seller's one place for a file on the disk, which is complete before its client
+        reads it. Raises ServiceUnavailable.
         """
         return _soon(self._places.turn(seller_id))
 
@@ -234,7 +239,7 @@ class HeavyWork:
         return any(process.lives() for process in self._idle)
 
     async def _living(self) -> Child:
-        """Return an idle process that still lives, or a new one."""
+        """Return an idle process that still runs, or a new one."""
         while self._idle:
             process = self._idle.pop()
             process.wakes()
@@ -245,12 +250,12 @@ class HeavyWork:
         try:
             return await asyncio.shield(started)
         except asyncio.CancelledError:
-            # The next request while somebody types takes it.
+            # The started process is kept for the next request, because somebody is typing.
             self._come(started)
             raise
 
     def _come(self, started: asyncio.Task[Child]) -> None:
-        """Make a starting process idle once it is ready, unless a request waits for it by then."""
+        """Make a starting process idle when it is ready, unless a request has taken it by then."""
 
         def come(_: object) -> None:
             if started not in self._coming:
@@ -263,8 +268,8 @@ class HeavyWork:
         started.add_done_callback(come)
 
     async def _started(self) -> Child:
-        """Start a process and return it when it is ready. Raises ServiceUnavailable."""
-        # The process's files are removed when it ends, however it ends.
+        """Start a process and return it when it is ready. Raises ServiceUnavailable if it fails."""
+        # The folder is removed when the process ends, whatever the reason.
         folder = TemporaryDirectory(prefix=FOLDER)
         try:
             started = await asyncio.create_subprocess_exec(
@@ -290,7 +295,7 @@ class HeavyWork:
         return process
 
     async def _stop(self, process: Child) -> None:
-        """Stop the process's work; end a process that does not stop."""
+        """Stop the process's work. If that fails, end the process."""
         try:
             is_free = await process.stopped()
         except BaseException:
@@ -328,7 +333,9 @@ class HeavyWork:
 
 @asynccontextmanager
 async def _soon(turn: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
-    """Wait a limited time for a turn, and hold it. Raises ServiceUnavailable."""
+    """Wait a limited time for a turn, and hold it. Raises ServiceUnavailable if the
+    time is over.
+    """
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
@@ -339,8 +346,9 @@ async def _soon(turn: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
 
 
 async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
-    """Return the heavy work to read outside a request's transaction, if the shop is large. Such a
-    read sees only committed rows. None in a worker, which has its own limit of memory.
+    """Return the HeavyWork if the shop is large, for a read outside the request's transaction. Such
+    a read sees only committed rows. A worker process has a memory limit of its own, so there this
+    returns None.
     """
     heavy: HeavyWork | None = session.info.get(HEAVY)
     if heavy is None or not await heavy.is_large(session, seller_id):
@@ -349,8 +357,8 @@ async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Return the environment of a process: its temporary files are in the folder, and it writes no
-    metrics, because each process would leave its files.
+    """Return the environment of a process. Its temporary files are in `folder`. It writes no
+    metrics, because each process would leave files of metrics behind.
     """
     kept = {name: value for name, value in os.environ.items() if name != _METRICS}
     return kept | {"TMPDIR": folder}

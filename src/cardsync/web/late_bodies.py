@@ -1,8 +1,8 @@
-"""Delays an error answer while the body is still arriving, because it is too large or there is no
-room for it: the rest of the body is read first, up to a bound.
+"""Delays an error answer while the body is still arriving: the rest of the body is read first, up
+to a limit. This concerns bodies that are too large or cannot be stored.
 
-A plain client sends everything before it reads; without this it would see a connection reset and no
-answer.
+A simple client sends its whole body before it reads the answer. Without the delay it would see a
+connection reset instead of the answer.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from contextlib import suppress
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
 
-# The body is too large, or a store or a database is unavailable: the client needs this answer in
-# order to act on it.
+# Too large a body, or an unavailable store or database: a client must see these answers in order to
+# react.
 ANSWERED_AT_THE_END = {413, 503}
-# Reading and discarding this much costs little. A client that sends more, or more slowly, is cut
-# off.
+# Reading and discarding this much costs little. A client that sends more, or more slowly, is
+# disconnected.
 REST_BYTES = 100_000_000
 REST_SECONDS = 10.0
 
@@ -53,8 +53,8 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
 
 
 def _waits_to_be_asked(scope: Scope) -> bool:
-    """Return whether the client waits for an invitation: with `Expect: 100-continue` it sends no
-    body before.
+    """Return whether the client waits for an invitation before it sends its body (`Expect:
+    100-continue`).
     """
     return any(
         name == b"expect" and b"100-continue" in value.lower() for name, value in scope["headers"]

@@ -1,5 +1,5 @@
-"""Makes a file in a heavy read, which returns its path, and sends it from the web process. The file
-may be large, and the client slow.
+"""Lets a heavy read write its answer to a file and return the path; the web process then sends the
+file. The file may be large, and the client slow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHUNK: Final = 1 << 18
 
 
 class Made(NamedTuple):
-    """A file that was made, with its size and checksum."""
+    """A finished file, with its size and checksum."""
 
     path: Path
     size: int
@@ -31,7 +31,9 @@ class Made(NamedTuple):
 
 
 class UnnamedFile(NamedTuple):
-    """A file that is already unlinked: nothing of it stays on the disk, however its reader ends."""
+    """An open file that is already unlinked, so that it leaves nothing on the disk, whatever
+    happens to its reader.
+    """
 
     file: IO[bytes]
     size: int
@@ -39,7 +41,7 @@ class UnnamedFile(NamedTuple):
 
 
 def made(data: bytes) -> bytes | Made:
-    """Return the data, or a file of it if it is large."""
+    """Return the data, or write it to a file if it is large."""
     if len(data) <= SMALL:
         return data
     with making() as (path, file):
@@ -48,7 +50,7 @@ def made(data: bytes) -> bytes | Made:
 
 
 def taken(data: bytes | Made) -> bytes | UnnamedFile:
-    """Open and unlink the file at once, because nothing else removes it."""
+    """Open the file and unlink it at once, because nothing else would remove it."""
     if isinstance(data, bytes):
         return data
     return UnnamedFile(_nameless(data.path), data.size, data.sha256)
@@ -66,7 +68,7 @@ def _nameless(path: Path) -> IO[bytes]:
 
 @contextmanager
 def making() -> Iterator[tuple[Path, IO[bytes]]]:
-    """Open a new file, which is removed if the block raises."""
+    """Create and open a file. The file is removed if the block raises."""
     with tempfile.NamedTemporaryFile(prefix=MADE, delete=False) as file:
         path = Path(file.name)
         try:
@@ -79,8 +81,8 @@ def making() -> Iterator[tuple[Path, IO[bytes]]]:
 async def begun(
     heavy: HeavyWork, caller: Caller, parts: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """Return the parts after making the first, so that an error does not become a truncated file. A
-    seller has one such file at a time.
+    """Return the parts, after making the first one, so that an error is reported instead of a
+    truncated file. A seller makes only one such file at a time.
     """
     held = _held(heavy, caller, parts)
     return _all(await anext(held), held)
@@ -102,7 +104,7 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerat
 
 
 def sent(path: Path) -> AsyncGenerator[bytes, None]:
-    """Open and unlink a file at once, and return its bytes in chunks."""
+    """Open a file, unlink it at once, and return its bytes in chunks."""
     return chunks(_nameless(path))
 
 

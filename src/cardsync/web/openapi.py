@@ -1,6 +1,6 @@
 """Builds the API description, openapi.json, from the routes and the parts that they share.
 
-The framework describes parameters, bodies and the answers that a route names; `complete` adds the
+Litestar describes parameters, bodies and the answers that a route declares. `complete` adds the
 request id, the headers of errors, the codes of each status, and the 500 that any route may return.
 """
 
@@ -41,7 +41,7 @@ from cardsync.web.openapi_texts import (
 from cardsync.web.request import InternalError, problems
 from cardsync.web.shared_answers import share_answers
 
-# The header of every error with this status, whatever the route.
+# The header that every error with this status has, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
 OF_CODE = {"mutex_held": "Retry-After", "insufficient_scope": "WWW-Authenticate"}
 ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
@@ -70,7 +70,8 @@ def openapi_config() -> OpenAPIConfig:
             }
         ),
         path="/openapi",
-        # The framework's own pages load scripts from other hosts, so only the document is served.
+        # Litestar's pages for the description load scripts from other hosts, so only the JSON
+        # document is served.
         render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
         operation_id_creator=_operation_id,
@@ -83,8 +84,8 @@ def document(app: Litestar) -> str:
 
 
 def _lines(schema: dict[str, object]) -> str:
-    """Write each operation and each component on one line, so that a change is a few lines of a
-    diff and the file stays small.
+    """Write each operation and each component on one line. So a change is a few lines of a diff,
+    and the file stays small.
     """
 
     def text(value: object, depth: int) -> str:
@@ -156,8 +157,9 @@ def complete(schema: JsonObject) -> JsonObject:
 
 
 def _name_as_classes(schema: JsonObject) -> None:
-    """Rename structs to valid class names for generated clients: two structs with one name by their
-    modules, and a struct that has the name of one of its own fields.
+    """Rename structs so that generated clients get valid class names. Two structs with the same
+    name are named by their modules, and a struct with the name of one of its own fields gets a
+    suffix.
     """
     schemas = schema["components"]["schemas"]
     new = {name: _class_name(name) for name in schemas if "_" in name} | {
@@ -185,15 +187,17 @@ def _class_name(name: str) -> str:
 
 
 def _leave_out_defaults(schema: JsonObject) -> None:
-    """Remove values that readers assume by default, and texts that another part already has."""
+    """Remove values that are the default, and texts that another part of the description already
+    has.
+    """
     for one in schema["components"]["schemas"].values():
-        # If two structs share a name, the key has the module in front; a title would give both the
-        # same name.
+        # If two structs share a name, the component's key contains the module; a title would hide
+        # this difference.
         one.pop("title", None)
     for operations in schema["paths"].values():
         for operation in operations.values():
             _drop_false(operation, "deprecated")
-            # The framework's summary is the operation's id in capitals.
+            # Litestar's summary is the operation's id in capitals.
             operation.pop("summary", None)
             for answer in operation["responses"].values():
                 if answer.get("description") == HTTPStatus.OK.description:
@@ -212,7 +216,7 @@ def _drop_false(form: dict[str, object], *names: str) -> None:
 
 
 def opened(document: Json) -> JsonObject:
-    """Return the description with the shared answers and parameters copied into its operations."""
+    """Return the description with its shared answers and parameters copied into each operation."""
     whole: JsonObject = copy.deepcopy(document)
     components = whole["components"]
 
@@ -233,7 +237,7 @@ def opened(document: Json) -> JsonObject:
 
 
 def _unite(schema: Json) -> None:
-    """Simplify unions in place. Forms that may overlap become anyOf."""
+    """Simplify unions in place. A union of forms that may overlap becomes anyOf."""
     for part in schema.values() if isinstance(schema, dict) else schema:
         if isinstance(part, dict | list):
             _unite(part)
@@ -266,7 +270,7 @@ def _describe_retired(one: retired.Retired, operation: JsonObject) -> None:
 
 
 def _describe_tokens(method: str, operation: JsonObject) -> None:
-    """Add the scope that a token needs, or the error that it gets."""
+    """Add the scope that a token needs, or the error that a token gets."""
     security = operation.get("security", [])
     schemes = {name for item in security for name in item}
     if "token" in schemes:
@@ -282,7 +286,7 @@ def _describe_tokens(method: str, operation: JsonObject) -> None:
 
 
 def _describe_parameters(operation: JsonObject) -> None:
-    """Add the 422 for a parameter outside the path that may not fit its type."""
+    """Add the 422 to an operation with a typed parameter outside the path."""
     told = operation["responses"].get("422", {}).get("description", "")
     typed = any(
         parameter["in"] != "path" and not _is_any_text(parameter["schema"])
@@ -300,7 +304,7 @@ def _is_any_text(schema: JsonObject) -> bool:
 
 
 def _describe_files(operation: JsonObject) -> None:
-    """Add the files that a route returns by its query's `format`."""
+    """Add the files that the query parameter `format` can request."""
     for parameter in operation.get("parameters", []):
         if parameter["name"] == "format":
             content = operation["responses"]["200"]["content"]
@@ -309,7 +313,7 @@ def _describe_files(operation: JsonObject) -> None:
 
 
 def _describe_refusal(responses: JsonObject, kind: type[errors.Problem]) -> None:
-    """Add an error that many routes share to those that the route names itself."""
+    """Add an error that many routes share to those that the route declares."""
     status = str(kind.status)
     sentence = problems(kind)[kind.status].description
     if status in responses:
@@ -341,21 +345,22 @@ def _describe_limits(answers: JsonObject) -> None:
 
 
 def _is_framework(answer: JsonObject) -> bool:
-    """Return whether the answer is the framework's guess at validation failures, which this API
-    answers as 422.
+    """Return whether the answer is Litestar's description of a validation failure; this API uses a
+    422 instead.
     """
     schemas = [content["schema"] for content in answer.get("content", {}).values()]
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
 def _finished(status: str, answer: JsonObject) -> JsonObject:
-    """Add a response's headers. For an error, restrict the schema's `code` to the codes that
-    `web.problems` names in the description.
+    """Add the headers of an answer. For an error, restrict the schema's `code` to the codes in its
+    description, which `web.request.problems` wrote.
     """
     headers = {
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
     }
-    # Matches `code` alone, or status `code` of an error with its own body.
+    # Matches a code alone, or a code after `status` or `with digits`, which marks an error with its
+    # own body.
     texts = re.findall(r"(?:^|; )(status |with digits )?`(\w+)`: ", answer["description"])
     codes = [code for own, code in texts if not own]
     if codes:
@@ -373,7 +378,7 @@ def _with_codes(schema: JsonObject, codes: list[str]) -> JsonObject:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"type": "string", "enum": codes}}}]}
     forms = schema.get("oneOf", [schema])
-    # A route may have a shared error and one with its own body.
+    # A route may have both a shared error and an error with its own body.
     forms = forms if ERROR_BODY in forms else [*forms, ERROR_BODY]
     return {"oneOf": [_with_codes(form, codes) if form == ERROR_BODY else form for form in forms]}
 
@@ -394,7 +399,7 @@ def _internal_error(status: str, code: str, description: str) -> JsonObject:
 
 
 def _describe_bytes(content: JsonObject) -> None:
-    """Describe any content but JSON and HTML as bytes, which clients read and write as files."""
+    """Describe any content except JSON and HTML as bytes, which clients handle as files."""
     for kind, one in content.items():
         if kind not in ("application/json", "text/html"):
             form = one.get("schema") or {}
@@ -403,8 +408,8 @@ def _describe_bytes(content: JsonObject) -> None:
 
 
 def _describe_body(body: JsonObject) -> None:
-    """Mark a JSON body as optional if null is allowed. Gzip is described once for all bodies:
-    client generators would treat a second content type as a second body.
+    """Mark a JSON body as optional if null is allowed. Gzip is described once for all bodies,
+    because client generators would take a second content type for a second body.
     """
     form = body["content"].get("application/json")
     if form is None or len(body["content"]) > 1:

@@ -1,4 +1,4 @@
-"""The texts and headers of openapi.json that belong to no single route."""
+"""The texts and headers in openapi.json that do not belong to a single route."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Describes the query of a route that parses it itself, so that an unreadable value gets our own
-error.
+"""Describes the query of a route that parses its query itself, so that an invalid value gets the
+service's own error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The shared parts of every page: the environment that renders templates, and a page's headers.
+"""The shared parts of every page: the environment that renders templates, and the headers of pages.
 
-The frame and the failure page are in `web/templates`. A package with its own pages has its own
-`templates` and is named where the environment is made.
+The frame and the failure page are in `web/templates`. A package with pages has its own `templates`
+folder and is passed to `templates` here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from markupsafe import Markup
 from cardsync.web.request import AnyRequest
 
 # The policy allows no script, no frame and no other site, and no cache stores a member's page. The
-# referrer policy hides an invitation's token from other sites, and lets our own forms send their
-# origin.
+# referrer policy hides the token in an invitation's address from other sites, but lets our own
+# forms send their origin.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
@@ -33,10 +33,12 @@ def templates(
     asset: Callable[[str], str | None],
     sprite: Callable[[], Markup],
 ) -> TemplateConfig[JinjaTemplateEngine]:
-    """Return Litestar's template engine for the `templates` of web and of these packages.
+    """Return Litestar's template engine for the `templates` folders of cardsync.web and of these
+    packages.
 
-    It escapes every value, and a template with an undefined name fails. In templates, `asset`
-    returns the address of a style, a script or a picture, `sprite` the symbols of all icons.
+    Every value is escaped, and an undefined name in a template raises an error. In templates,
+    `asset` returns the address of a style sheet, script or picture, and `sprite` the symbols of all
+    icons.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -68,7 +70,9 @@ def page(
 
 
 def to_sign_in(request: AnyRequest, _: Exception) -> Response[str]:
-    """Send a reader who is not signed in to the sign-in page, which leads back to this page."""
+    """Send a reader who is not signed in to the sign-in page, which then leads back to
+    this page.
+    """
     query = f"?{request.url.query}" if request.url.query else ""
     back = quote(f"{request.url.path}{query}", safe="/")
     where = f"/sign-in?next={back}" if request.method == "GET" else "/sign-in"

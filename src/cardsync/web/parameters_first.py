@@ -1,9 +1,9 @@
-"""Reads every parameter and the body of a request before it opens any dependency.
+"""Reads all parameters and the body of a request before it opens any dependency.
 
-Litestar opens a dependency that holds something (a slot, a connection, a transaction) before it
-reads the others, and closes it only after it has read them all: a parameter that cannot be read
-would leave it open for ever. This class converts everything that the client sent first, and closes
-whatever was opened, however the request ends: an error, or a client that leaves.
+Litestar opens a dependency that holds a slot, a connection or a transaction before it has read all
+parameters, and closes it only after reading them all. A parameter that cannot be read would leave
+the dependency open forever. `ParametersFirst` converts everything that the client sent first. It
+closes each opened dependency, however the request ends, also after an error or a disconnect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _PUT_IN_BY_US = set(RESERVED_KWARGS) - _SENT_BY_CLIENTS
 
 
 def read_parameters_first(app: Litestar) -> None:
-    """Change every route whose dependencies hold something, so that it reads its parameters first."""
+    """Change every route whose dependencies hold something, so that its parameters are
+    read first.
+    """
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, model) in route.route_handler_map.items():
@@ -36,8 +38,9 @@ def read_parameters_first(app: Litestar) -> None:
 
 
 def shapes_of(handler: HTTPRouteHandler, model: KwargsModel) -> dict[str, tuple[Any, Any]]:
-    """Return the values that a client sends for a route: for each parameter and the body (`data`),
-    the field of Litestar's signature and its annotation, of the handler and of its dependencies.
+    """Return the values that a client sends for a route: each parameter and the body (`data`), with
+    the field of Litestar's signature and its annotation. They belong to the handler or to its
+    dependencies.
     """
     providers = [each.provide for batch in model.dependency_batches for each in batch]
     signatures = [handler.signature_model, *(each.signature_model for each in providers)]
@@ -53,7 +56,7 @@ def shapes_of(handler: HTTPRouteHandler, model: KwargsModel) -> dict[str, tuple[
 
 
 class ParametersFirst(KwargsModel):
-    """Litestar's model of a route's arguments, with this module's order."""
+    """Litestar's model of a route's arguments, in the order of this module."""
 
     __slots__ = ("_sent",)
 
@@ -63,7 +66,7 @@ class ParametersFirst(KwargsModel):
         shapes = shapes_of(handler, model)
         self._sent: type[SignatureModel] = msgspec.defstruct(  # type: ignore[assignment]
             "Sent",
-            # The default only marks the value as optional; Litestar fills it in later.
+            # The default only makes the value optional; Litestar fills in the actual default later.
             [
                 (name, annotation, None if field.has_default else msgspec.NODEFAULT)
                 for name, (field, annotation) in shapes.items()
@@ -79,7 +82,7 @@ class ParametersFirst(KwargsModel):
         )
 
     async def to_kwargs(self, connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, object]:
-        """Return the values that the client sent, converted. Raises ValidationException."""
+        """Return the converted values that the client sent. Raises ValidationException."""
         given = await super().to_kwargs(connection)
         names = self._sent.__struct_fields__
         sent = {name: given[name] for name in names if given.get(name, Empty) is not Empty}
@@ -90,7 +93,7 @@ class ParametersFirst(KwargsModel):
     async def resolve_dependencies(  # type: ignore[override]
         self, connection: ASGIConnection[Any, Any, Any, Any], kwargs: dict[str, Any]
     ) -> AsyncExitStack:
-        """Open the dependencies one after the other; return the stack that closes them."""
+        """Open the dependencies one after the other, and return the stack that closes them."""
         async with AsyncExitStack() as held:
             for batch in self.dependency_batches:
                 for dependency in batch:

@@ -1,7 +1,7 @@
-"""Keeps a public demo harmless: its visitors share one shop, and their changes are undone every
+"""Keeps a public demo harmless. Its visitors share one shop, and their changes are undone every
 night.
 
-It lists the routes by which visitors may write; every other write is refused.
+The module lists the routes on which visitors may write; all other writes are refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from cardsync.platform import errors
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-# No visitor may lock out others, leave pictures, or name a host that the service then contacts.
+# The lists leave out routes by which a visitor could lock out others, upload pictures, or name a
+# host that the service then contacts.
 _PAGES: Final = (
     "activity|add-cards|buying|buylist|cards|counts|customers|lists|o|orders|p|plans|pricing|print"
     "|profit|pulls|recommendations|returns|shelves|sign-in|sign-out"
@@ -34,7 +35,7 @@ def is_open(path: str) -> bool:
 
 
 def sign_in_of(public_demo: str) -> tuple[str, str] | None:
-    """Return the email and the password from the setting."""
+    """Return the email address and the password in the setting PUBLIC_DEMO."""
     email, _, password = public_demo.partition(":")
     return (email, password) if email else None
 

@@ -1,9 +1,9 @@
-"""Connects to addresses that a stranger names: fetches a small file, posts, or opens a large file,
-and reaches only the public internet.
+"""Connects to addresses that strangers name: fetches a small file, posts a body, or opens a large
+file. Only the public internet can be reached.
 
-The host is resolved once, and the connection uses the checked address: a second look-up may return
-another. Proxies from the environment are not used. Only the download of a large file follows
-redirects, and each target is checked like the first address.
+The host is resolved once, and the connection uses the address that was checked, because a second
+look-up might return another one. Proxies in the environment are not used. Only the download of a
+large file follows redirects, and each target is checked like the first address.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ _PORT: Final = re.compile(r"(?::([0-9]{1,5}))?")
 _DOTS: Final = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
-# The IPv6 range of routed hosts; `is_public` excludes its addresses that embed an IPv4 address.
+# The IPv6 range of public hosts. `is_public` excludes the addresses in it that embed an IPv4
+# address.
 _UNICAST: Final = ip_network("2000::/3")
-# Statuses that concern the host's state and not the file.
+# Statuses that mean that the host is busy; the file may still exist.
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOVES_MOST: Final = 3
 
 
 class NotFetched(Exception):
-    """The file was not fetched; the message gives a page the reason."""
+    """The file was not fetched. The message is the reason, in words for a page."""
 
 
 class Outward:
-    """Whether this process may connect to other hosts. Set from the settings at start-up."""
+    """Whether this process may connect to other hosts. The settings decide this at start-up."""
 
     allowed = True
 
 
 class HostAway(NotFetched):
-    """The host did not answer or is busy; a later attempt may succeed."""
+    """The host did not answer or is busy. A later attempt may succeed."""
 
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """The file to fetch: its types for the Accept header, a test of the returned type, the message
+    """The expected file: the value of the Accept header, a test of the returned type, the message
     for a wrong type, and the limits.
     """
 
@@ -66,7 +67,7 @@ class FetchRequest:
 
 
 def host_of(uri: str) -> str | None:
-    """Return the host that an http or https address names in a plain form."""
+    """Return the host of an http or https address, if it is in a plain form."""
     try:
         place = urlsplit(uri).netloc
     except ValueError:
@@ -77,8 +78,8 @@ def host_of(uri: str) -> str | None:
 
 
 def problem(url: str, *, development: bool, mirror: str | None = None) -> str | None:
-    """Return why an address may not be fetched. None if it may be. In development this machine's
-    addresses are allowed, too. An operator's mirror (host and port) may be anywhere.
+    """Return why an address may not be fetched; None if it may be. In development, addresses of
+    this computer are allowed, too. An operator's mirror (host and port) may be anywhere.
     """
     if len(url) > CHARACTERS_MOST or not _PLAIN.fullmatch(url):
         return "is not a plain address"
@@ -100,8 +101,8 @@ def problem(url: str, *, development: bool, mirror: str | None = None) -> str | 
 
 
 def names_inside(url: str) -> bool:
-    """Return whether an address has a numeric host outside the public internet. A host's name is
-    resolved when it is contacted.
+    """Return whether an address has a numeric host that is not in the public internet. The host's
+    name is checked later, when it is resolved.
     """
     try:
         return not is_public(ip_address((urlsplit(url).hostname or "").strip("[]")))
@@ -119,7 +120,7 @@ def is_public(address: Address) -> bool:
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Return the addresses of a host, as this machine resolves it."""
+    """Return the addresses of a host, as this computer resolves it."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(place[0]) for *_, place in found]
 
@@ -127,7 +128,7 @@ async def resolve(host: str, port: int) -> list[Address]:
 async def fetch(
     url: str, asked: FetchRequest, *, development: bool = False, look_up: Resolver = resolve
 ) -> bytes:
-    """Return the file. Raises NotFetched."""
+    """Fetch the file and return it. Raises NotFetched."""
     headers = {"Accept": asked.accept, "Accept-Encoding": "identity"}
     async with _answer("GET", url, headers, b"", asked.seconds, development, look_up) as answer:
         return await _body(answer, asked)
@@ -142,7 +143,9 @@ async def post(
     development: bool = False,
     look_up: Resolver = resolve,
 ) -> int:
-    """Send a body and return the answer's status; the answer's body is not read. Raises NotFetched."""
+    """Send a body and return the status of the answer. The answer's body is not read. Raises
+    NotFetched.
+    """
     async with _answer("POST", url, headers, body, seconds, development, look_up) as answer:
         return int(answer.status_code)
 
@@ -158,8 +161,9 @@ async def opened(
     mirror: str | None = None,
     look_up: Resolver = resolve,
 ) -> AsyncIterator[Any]:
-    """Open a response of httpx; the caller checks its status and reads its body in parts. It ends
-    at the time limit, or earlier if no bytes arrive. Raises NotFetched.
+    """Open an httpx response. The caller checks its status and reads its body in parts. The
+    response ends at the time limit, or earlier if no bytes arrive for `silence` seconds. Raises
+    NotFetched.
     """
     for _ in range(_MOVES_MOST + 1):
         async with _answer(
@@ -194,13 +198,14 @@ async def _answer(
     silence: float | None = None,
     mirror: str | None = None,
 ) -> AsyncIterator[Any]:
-    """Open the response of httpx; the time limit covers the whole block."""
+    """Open an httpx response. The time limit covers the whole block."""
     if not Outward.allowed:
         raise NotFetched("this installation asks no other host (OUTWARD_REQUESTS)")
     if wrong := problem(url, development=development, mirror=mirror):
         raise NotFetched(f"it {wrong}")
     try:
-        # The span has no address: a seller's webhook address may contain a key.
+        # The span does not contain the address, because a seller's webhook address may contain a
+        # key.
         with spans.part(f"HTTP {method}", kind="client", method=method) as span:
             async with (
                 asyncio.timeout(seconds),
@@ -226,7 +231,8 @@ async def _connected(
     look_up: Resolver,
     mirror: str | None,
 ) -> AsyncIterator[Any]:
-    # Loaded late: few processes fetch anything, and the certificates take long to load.
+    # httpx is imported here, because few processes fetch anything, and loading the certificates
+    # takes long.
     tls = await asyncio.to_thread(_tls)
     import httpx
 
@@ -257,7 +263,7 @@ async def _connected(
 
 
 async def _body(answer: Any, asked: FetchRequest) -> bytes:
-    """Return the response's body if it is the requested file. `answer` is httpx's."""
+    """Return the body of an httpx response if it is the requested file. Raises NotFetched."""
     if answer.status_code != 200:
         away = HostAway if answer.status_code in _BUSY else NotFetched
         raise away(f"the server answered with status {answer.status_code}")
@@ -275,7 +281,9 @@ async def _body(answer: Any, asked: FetchRequest) -> bytes:
 
 
 async def _checked(url: str, development: bool, look_up: Resolver, mirror: str | None) -> Address:
-    """Return the one address to connect to."""
+    """Return the address to connect to. Raises NotFetched unless all addresses of the host are
+    allowed.
+    """
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -284,7 +292,7 @@ async def _checked(url: str, development: bool, look_up: Resolver, mirror: str |
         raise HostAway("its host is not known") from None
     if found and parts.netloc == mirror:
         return found[0]
-    # In development the names of this machine may resolve only to itself.
+    # In development, a name of this computer may resolve only to a loopback address.
     own = development and f"{host_of(url)}" in OWN_MACHINE
     good = [one for one in found if (one.is_loopback if own else is_public(one))]
     if not found or len(good) < len(found):

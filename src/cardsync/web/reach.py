@@ -1,4 +1,4 @@
-"""Computes from where an address of this service can be reached, for advice on pages. Pure."""
+"""Computes who can reach an address of this service, for advice on pages. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 from cardsync.web.public_fetch import is_public
 
 Reach = Literal["computer", "network", "world"]
-# Names that no public name server resolves (RFC 6761, 6762, 8375).
+# Names that public name servers never resolve (RFC 6761, 6762, 8375).
 _OWN_NAMES = (".local", ".lan", ".home", ".internal", ".home.arpa")
 
 
 def reach_of(origin: str) -> Reach:
-    """Return who can reach the address: this computer alone, computers in its network, or the
-    world.
+    """Return who can reach the address: only this computer, computers in its network,
+    or the world.
     """
     host = (urlsplit(origin).hostname or "").rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):

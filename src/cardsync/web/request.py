@@ -1,5 +1,5 @@
-"""The shared parts of every route: the request class that parses JSON strictly, the caller and
-session dependencies, and the OpenAPI descriptions of errors.
+"""The shared parts of every route: a request class that parses JSON strictly, the dependencies for
+the caller and for transactions, and the descriptions of errors for OpenAPI.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def media_type(headers: Headers) -> str:
 
 
 def storable(value: object) -> Json:
-    """Return a text of a path or header with U+FFFD for every NUL, which PostgreSQL stores neither
-    as text nor as JSON; such a search finds nothing.
+    """Return the value of a path or header with U+FFFD in place of every NUL, which PostgreSQL
+    cannot store as text or as JSON. A search for such a text finds nothing.
     """
     match value:
         case str():
@@ -88,7 +88,7 @@ def storable(value: object) -> Json:
 
 
 def need_storable(value: object, field: str = "") -> None:
-    """Refuse a body's text with a NUL; the error names its place. Raises InvalidPayload."""
+    """Refuse a NUL in a body's texts; the error names its field. Raises InvalidPayload."""
     match value:
         case str() if "\0" in value:
             raise errors.InvalidPayload(f"{field or 'body'}: contains a NUL character")
@@ -105,7 +105,7 @@ def need_storable(value: object, field: str = "") -> None:
 
 
 def takes_json(headers: Headers) -> None:
-    """Refuse a Content-Type that cannot be JSON, gzipped or not. Raises UnsupportedMediaType."""
+    """Refuse a Content-Type that cannot be JSON or gzipped JSON. Raises UnsupportedMediaType."""
     kind = media_type(headers)
     if kind not in _JSON_TYPES and not kind.endswith("+json"):
         raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
@@ -116,13 +116,11 @@ AnyResponse = Response[Any]
 
 
 class ApiRequest(AnyRequest):
-    """A request whose body is inflated if it is gzip. The first two bytes decide, whatever the
-    two bytes decide.
-    """
+    """A request whose body may be gzipped. The first two bytes of the body decide, not a header."""
 
     async def json(self) -> Json:
-        """Return the body as the type of the route's `data`. The framework itself would accept "1"
-        for 1 and 1 for true, as it must in a query. Raises InvalidPayload.
+        """Return the body as the type of the route's parameter `data`. Litestar itself would accept
+        "1" for 1 and 1 for true, which is right only in a query. Raises BadRequest, InvalidPayload.
         """
         takes_json(self.headers)
         body = await self.body()
@@ -142,8 +140,8 @@ class ApiRequest(AnyRequest):
 
 
 class Polled(Response[T]):
-    """Send a struct as JSON with status 200 without the framework's usual steps for a response,
-    which cost more than the encoding.
+    """An answer that sends a struct as JSON with status 200. It skips Litestar's usual steps for a
+    response, which cost more than the encoding.
     """
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Json:
@@ -158,12 +156,12 @@ class Polled(Response[T]):
 
 
 def provide_caller(request: AnyRequest) -> Caller:
-    """Return the caller that the middleware admitted."""
+    """Return the caller whom the middleware admitted."""
     return ADMITTED.of(request.scope)
 
 
 async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield one transaction in the caller's tenant scope; it is committed before the response is
+    """Yield a transaction in the caller's tenant scope. It is committed before the response is
     sent.
     """
     database: Database = state.database
@@ -172,8 +170,8 @@ async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSe
 
 
 async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield the same with limits for a request that selects cards by a search, or waits for one
-    that does.
+    """Yield such a transaction with limits for a request that selects cards by a search, or that
+    waits for such a request.
     """
     database = provide_database(state)
     settings = provide_settings(state)
@@ -183,13 +181,13 @@ async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator
 
 
 async def provide_snapshot(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield a transaction that only reads, all of it as of one moment."""
+    """Yield a transaction that only reads. All its reads see the same moment."""
     async with provide_database(state).tenant(caller.seller_id, snapshot=True) as session:
         yield session
 
 
 async def provide_bounded_snapshot(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield the same for long statements."""
+    """Yield a transaction that only reads, for long statements."""
     seconds = provide_settings(state).read_seconds
     database = provide_database(state)
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -201,7 +199,7 @@ PAGES = {
     "snapshot": Provide(provide_snapshot),
     "bounded_snapshot": Provide(provide_bounded_snapshot),
 }
-"""The transactions that a page may name, beside `session`."""
+"""The transactions that a page's function may request by name, besides `session`."""
 
 
 def provide_settings(state: State) -> Settings:
@@ -221,8 +219,8 @@ def provide_database(state: State) -> Database:
 
 
 def reading(request: AnyRequest) -> AbstractAsyncContextManager[Reading]:
-    """Yield a reading of the caller without dependency injection, which would cost a tenth of a
-    page of orders.
+    """Yield a reading of the caller. It is not a dependency, because injecting it would take a
+    tenth of the time of the page of orders.
     """
     database = provide_database(request.app.state)
     settings = provide_settings(request.app.state)
@@ -232,7 +230,7 @@ def reading(request: AnyRequest) -> AbstractAsyncContextManager[Reading]:
 def opened(
     request: Request[object, object, State], *, long: bool = False, snapshot: bool = False
 ) -> AbstractAsyncContextManager[AsyncSession]:
-    """Open a transaction of the caller's in the middle of a page, `long` for long statements."""
+    """Open a transaction of the caller while a page is made; `long` is for long statements."""
     state, seller_id = request.app.state, provide_caller(request).seller_id
     database = provide_database(state)
     if long:
@@ -242,8 +240,8 @@ def opened(
 
 
 def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
-    """Build a route's OpenAPI error answers: one entry per status, which lists its codes or, for
-    errors with their own body, their `status`.
+    """Build the error answers of a route for OpenAPI: one entry per status. It lists the codes of
+    the errors or, for errors with their own body, their `status`.
     """
     by_status: dict[int, list[type[errors.Problem]]] = {}
     for kind in kinds:
@@ -279,7 +277,7 @@ WITH_JSON_BODY = (
     errors.UnsupportedMediaType,
     errors.InvalidPayload,
 )
-"""Errors of every route that reads a JSON body."""
+"""The errors of every route that reads a JSON body."""
 
 BEHIND_A_KEY = (
     errors.Unauthorized,
@@ -287,21 +285,21 @@ BEHIND_A_KEY = (
     errors.RateLimited,
     errors.ServiceUnavailable,
 )
-"""Errors of every route behind an API key."""
+"""The errors of every route that needs an API key."""
 
 FOR_AGENTS = (*BEHIND_A_KEY, errors.KeyRequired)
-"""Errors of every route that takes only keys."""
+"""The errors of every route that accepts only API keys."""
 
 FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
-"""Errors of every route that a key or a signed-in member writes with."""
+"""The errors of every write with a key or by a signed-in member."""
 
 READ_BY_OWNERS = (*BEHIND_A_KEY, errors.OwnerRequired)
-"""Errors of every route that a key or a signed-in owner reads."""
+"""The errors of every read with a key or by a signed-in owner."""
 
 FOR_OWNERS = (*FOR_EITHER, errors.OwnerRequired)
-"""Errors of every route that a key or a signed-in owner writes with."""
+"""The errors of every write with a key or by a signed-in owner."""
 
 FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
-"""Errors of every route that only a signed-in member writes with. Reads have all of them except
+"""The errors of every write that only a signed-in member may do. A read has the same errors except
 `csrf_failed`.
 """

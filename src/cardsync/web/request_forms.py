@@ -1,5 +1,5 @@
-"""Treats two forms of a request alike: HEAD is GET without the body, and a parameter with several
-values is `x=1&x=2` or `x[]=1&x[]=2`. A NUL in a query is replaced.
+"""Unifies two forms of a request. HEAD becomes GET without a body, and a parameter with several
+values may be `x=1&x=2` or `x[]=1&x[]=2`. A NUL in a query is replaced.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ def without_brackets(query: bytes) -> bytes:
 
 
 def storable(query: bytes) -> bytes:
-    """Return the query with U+FFFD for every NUL, which PostgreSQL stores neither as text nor as
-    JSON: such a search finds nothing.
+    """Return the query with U+FFFD in place of every NUL, which PostgreSQL cannot store as text or
+    as JSON. A search for such a text finds nothing.
     """
     return query.replace(b"%00", b"%EF%BF%BD")
 
 
 def reads_by(scope: HTTPScope) -> Literal["GET", "HEAD"]:
-    """Return the client's own method, GET or HEAD; the scope has GET for both."""
+    """Return the method that the client sent, GET or HEAD; the scope has GET for both."""
     return "HEAD" if _WITHOUT_BODY.find(scope) else "GET"
 
 
 def unify_requests(app: ASGIApp) -> ASGIApp:
-    """Middleware around everything that reads the method, or makes the body and its length."""
+    """Middleware that must be outside all middleware that uses the method, the body or
+    its length.
+    """
 
     async def alike(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -57,7 +59,7 @@ def unify_requests(app: ASGIApp) -> ASGIApp:
 async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
     scope["method"] = "GET"
     _WITHOUT_BODY.put(scope, True)
-    # A body that is not sent has no ranges (RFC 9110, 14.2).
+    # An answer without a body has no ranges (RFC 9110, 14.2).
     scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"range"]
     answered = False
     comes = asyncio.Event()
@@ -65,8 +67,8 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
     async def received() -> ReceiveMessage:
         if not answered:
             return await receive()
-        # Tell the handler after the body's first part that the client left: an event stream never
-        # ends, and its first part may take a while.
+        # After the first part of the body, tell the handler that the client left. An event stream
+        # would never end otherwise. Its first part may take a while.
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_PART_SECONDS):
                 await comes.wait()
@@ -76,13 +78,13 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
         nonlocal answered
         if message["type"] == "http.response.start":
             answered = True
-            # Middleware outside this one logs and counts the requested method.
+            # The middleware outside this one logs and counts the method that the client sent.
             scope["method"] = "HEAD"
             await send(message)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         elif message["type"] == "http.response.body":
             comes.set()
 
-    # An agent's GET takes the sync lock, or marks a file as served; a HEAD must do neither.
+    # A GET of an agent takes the sync lock, or marks a file as served. A HEAD must do neither.
     with only_looking():
         await app(scope, received, answer)

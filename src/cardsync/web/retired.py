@@ -1,5 +1,6 @@
-"""Marks retired routes and fields by response headers: since when, until when, and what replaces
-them (RFC 9745, RFC 8594). One table lists them all; `docs/old-clients.md` shows it.
+"""Marks retired routes and fields by response headers, which name the date of retirement, the end
+date and the successor (RFC 9745, RFC 8594). One table lists all of them; `docs/old-clients.md`
+shows it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _DESCRIBED: Final = "/openapi/openapi.json"
 
 @dataclass(frozen=True)
 class Retired:
-    """A retired route, as `method` and `path`. If only a `part` of it is retired, the route's
-    function calls `used` when a request uses that part.
+    """A retired route, as `method` and `path`. If only a `part` of the route is retired, the
+    route's function calls `used` when a request uses that part.
     """
 
     name: str
@@ -72,12 +73,12 @@ _ROUTES: Final = whole_routes(RETIRED)
 
 
 def used(scope: Scope, retired: Retired) -> None:
-    """Record that this request uses a retired part."""
+    """Record that this request uses a part of the API that is retired."""
     _USED.put(scope, retired)
 
 
 def retired_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer, and count the use."""
+    """Return the headers that mark a retired route or part, and count its use."""
     route = (str(scope.get("method")), str(scope.get("path_template")))
     found = _USED.find(scope) or _ROUTES.get(route)
     if found is None:

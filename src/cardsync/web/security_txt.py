@@ -1,4 +1,4 @@
-"""Serves /.well-known/security.txt (RFC 9116): where to report a vulnerability of this
+"""Serves /.well-known/security.txt (RFC 9116), which says where to report a vulnerability of this
 installation.
 """
 
@@ -14,7 +14,8 @@ from cardsync.platform import clock
 from cardsync.platform.settings import Settings
 
 PATH: Final = "/.well-known/security.txt"
-# Readers must fetch it again after this time, so an abandoned address is not used for long.
+# Readers must fetch the file again after this time, so that an abandoned address is not used for
+# long.
 _GOOD_FOR: Final = timedelta(days=30)
 
 

@@ -1,4 +1,4 @@
-"""Calls a server with the seller's API key, for commands of a seller."""
+"""Calls a server with a seller's API key, for commands that sellers use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY_VARIABLE: Final = "CARDSYNC_API_KEY"
 
 
 def at_a_server(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the option for the server's address."""
+    """Add the option for the server's address to a command."""
     return click.option(
         "--server",
         metavar="URL",
@@ -32,15 +32,15 @@ def at_a_server(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def of_a_file(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the arguments for the file and the server's address."""
+    """Add the arguments for the file and for the server's address to a command."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     return click.argument("file", type=file)(at_a_server(command))
 
 
 @contextmanager
 def asking(server: str) -> Iterator[httpx.Client]:
-    """Yield a client that sends the key. Raises CommandError if there is no key, or the server
-    cannot be reached.
+    """Yield an HTTP client that sends the API key. Raises CommandError if there is no key, or if
+    the server cannot be reached.
     """
     import httpx
 
@@ -56,7 +56,7 @@ def asking(server: str) -> Iterator[httpx.Client]:
 
 
 def answered(answer: httpx.Response) -> JsonObject:
-    """Return the JSON object of the server's answer. Raises CommandError for an error answer."""
+    """Return the JSON object in the server's answer. Raises CommandError for an error."""
     try:
         found = answer.json()
     except ValueError as e:

@@ -1,4 +1,4 @@
-"""Moves the answers that several routes of openapi.json share into its components."""
+"""Moves answers that several routes in openapi.json share into its components."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ T = TypeVar("T")
 def share_answers(schema: JsonObject) -> None:
     """Move the answers and parameters that several operations share into the components.
 
-    The most frequent answer of a status is named by the status, the others get a number. Some two
-    thousand places use these names, and longer ones would make the file a thirtieth larger.
+    The most frequent answer with a status is named by that status; the others also get a number.
+    About two thousand places use these names, so longer names would make the file larger by a
+    thirtieth.
     """
     components = schema["components"]
     operations = [one for methods in schema["paths"].values() for one in methods.values()]
@@ -48,7 +49,7 @@ def _key(value: object) -> str:
 
 
 def _named(found: dict[tuple[str, str], list[T]]) -> Iterator[tuple[str, str, list[T]]]:
-    """Yield a name, the form and the places of each form that occurs several times."""
+    """Yield each form that occurs several times, with its name and the places where it occurs."""
     counts: Counter[str] = Counter()
     by_number = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
     for (name, form), places in by_number:
