@@ -39,8 +39,8 @@ _PRODUCTS: Final = " UNION ".join(
     _IN_SET.format(by_name=by_name, its_set=its_set, columns=_PRODUCT)
     for by_name, its_set in ((1, "p.set_key = a.set_key"), (0, "lower(p.set_code) = a.code"))
 )
-# The names among the rows' names that are names or back faces of any product. The words of a name
-# in `catalog_name` include the words of its back faces.
+# The statement returns the rows' names that are a name or a back face of any product. In
+# `catalog_name`, the words of a name include the words of its back faces.
 _KNOWN: Final = """
     SELECT DISTINCT a.face FROM asked_face a
      WHERE EXISTS (SELECT FROM catalog_name n

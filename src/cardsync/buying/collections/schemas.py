@@ -165,7 +165,7 @@ class Choice(msgspec.Struct, forbid_unknown_fields=True):
 
 class Choices(msgspec.Struct, forbid_unknown_fields=True):
     choices: Annotated[list[Choice], msgspec.Meta(min_length=1, max_length=MOST_CHOICES)]
-    """At most 200 choices"""
+    """The choices, at most 200"""
 
 
 class Chosen(msgspec.Struct):

@@ -63,7 +63,8 @@ class BuyingOffer(Base):
     collection_id: Mapped[int | None] = mapped_column(BigInteger)
     customer_id: Mapped[int | None] = mapped_column(BigInteger)
     note: Mapped[str] = mapped_column(server_default="")
-    # The way of the payment. In a split, `cash_part` is paid in cash and the rest in credit.
+    # `way` is cash, credit or split. In a split, `cash_part` is paid in cash and the rest in
+    # credit.
     way: Mapped[Way | None] = mapped_column(Text)
     cash_part: Mapped[Decimal | None]
     paid_cash: Mapped[Decimal | None]

@@ -38,9 +38,9 @@ class ActivityEntry(msgspec.Struct):
     request_id: str | None
     created_at: datetime
     before: Annotated[JsonObject | None, ReadsFor(_reported)]
-    """The value before the change"""
+    """The changed values before the change"""
     after: Annotated[JsonObject | None, ReadsFor(_reported)]
-    """The value after the change"""
+    """The changed values after the change"""
     undoable: bool
     undone_by: int | None
     actor_name: str | None

@@ -129,7 +129,7 @@ class CardBody(msgspec.Struct):
     target_price: str | None
     gate_hold: GateHold | None
     pinned_price: str | None
-    """The price that a member pinned or an accepted suggestion set, which rules leave alone"""
+    """The price that a member pinned or an accepted suggestion set; rules do not change it"""
     market_price: str | None
     low_price: str | None
     low_price_with_shipping: str | None
@@ -256,7 +256,7 @@ class CompletionBody(msgspec.Struct):
     """
 
     at: int
-    """The offset in the search from which the text replaces it"""
+    """The offset in the search where the replaced part begins"""
     text: str
     told: Annotated[str, Column("detail")]
     """A description of the text, or an empty text"""

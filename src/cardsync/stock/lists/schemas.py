@@ -16,7 +16,7 @@ class CardListBody(msgspec.Struct):
     id: int
     """The id of the list"""
     name: str
-    """Unique in the shop"""
+    """The name, which is unique in the shop"""
     slug: str
     position: int
     """The position among the shop's lists"""
@@ -41,7 +41,7 @@ class CardsAdded(msgspec.Struct):
     """
 
     list: CardListBody
-    """The list as it is now"""
+    """The list after the change"""
     added: int
     requested: int
     truncated: bool

@@ -68,4 +68,4 @@ class LabelLayout(msgspec.Struct):
     pages: int
     """The number of pages"""
     positions: list[LabelPosition]
-    """Where each label is printed"""
+    """The positions of the labels"""

@@ -60,7 +60,7 @@ class Wanted(msgspec.Struct):
     box: GivenBox | None = None
     slot: Slot | None = None
     title: Note = ""
-    """A title of its own, for a custom listing"""
+    """The title of a custom listing"""
     photo_url: Note = ""
 
 
@@ -80,7 +80,7 @@ class Changes(msgspec.Struct):
     box: GivenBox | UnsetType | None = UNSET
     slot: Slot | UnsetType | None = UNSET
     title: Note | UnsetType = UNSET
-    """A title of its own, for a custom listing"""
+    """The title of a custom listing"""
     photo_url: Note | UnsetType = UNSET
 
 

@@ -49,7 +49,7 @@ class QuickAddEntry(msgspec.Struct):
     language: str
     custom: Annotated[bool, Column("title"), Reads(bool)]
     title: str
-    """A title of its own, for a custom listing"""
+    """The title of a custom listing, otherwise empty"""
     photo_url: str
     quantity: int
     price: Usd | None

@@ -50,7 +50,9 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] |
 async def _reversed(
     session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
 ) -> Swap:
-    """Raises ChangedSince if a place no longer has the copies or the room."""
+    """Return the places' copies after and before the entry. Raises ChangedSince if a place no
+    longer has the copies to remove, or would have too many copies.
+    """
     changes = {name: entry[name] for name in ("cards", "boxes", "slots", "more")}
     standing = await session.execute(text(_STANDING), {"seller": caller.seller_id} | changes)
     copies = {tuple(place): (now, now - more) for *place, more, now in standing}
@@ -62,7 +64,7 @@ async def _reversed(
 
 
 def swap_of(copies: Mapping[Any, tuple[int, int]]) -> Swap:
-    """Return the images of places with their copies after the entry and before it. Pure."""
+    """Return the images of places from pairs of copies: after the entry and before it. Pure."""
     became, was = (
         {place: {"quantity": pair[side]} if pair[side] else None for place, pair in copies.items()}
         for side in (0, 1)
