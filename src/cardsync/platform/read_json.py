@@ -125,7 +125,9 @@ def read(
     try:
         return msgspec.convert(given, shape, dec_hook=_by_type, strict=strict)
     except msgspec.ValidationError as e:
-        raise refusal(sentence(str(e), shape, at, given)) from e
+        said = sentence(str(e), shape, at, given)
+        # Every value of a form is a text.
+        raise refusal(said if strict else said.removesuffix(", not a text")) from e
     except UnicodeEncodeError as e:
         raise refusal(f"{at or 'body'}: holds half a character, {e.object[e.start]!a}") from e
 

@@ -289,6 +289,20 @@ async def test_a_budget_fails_no_test_of_prices(shop):
     assert (test["cards"], test["failing"]) == (2, 0)
 
 
+async def test_a_created_and_a_deleted_rule_test_are_undone(shop):
+    owner = await signed_in(shop)
+    path = "/api/buying/rule_tests"
+    body = {"name": "Enough", "search": "jaguar", "expectation": "never under 5.00"}
+    made_test = (await owner.post(path, json=body)).json()
+    await owner.send("DELETE", f"{path}/{made_test['id']}")
+    assert (await owner.get(path)).json() == {"rule_tests": []}
+    assert (await undo_newest(owner, "buying.rule_test_deleted")).status_code == 200
+    [back] = (await owner.get(path)).json()["rule_tests"]
+    assert back.items() >= (body | {"id": made_test["id"]}).items()
+    assert (await undo_newest(owner, "buying.rule_test_created")).status_code == 200
+    assert (await owner.get(path)).json() == {"rule_tests": []}
+
+
 async def test_what_was_done_to_rules_is_undone(shop):
     """One after the other, the newest first: a delete, a new place, an edit, and the rule itself."""
     owner = await signed_in(shop)

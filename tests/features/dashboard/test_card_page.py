@@ -205,6 +205,35 @@ async def test_a_price_is_pinned_and_unpinned(shop):
     assert "price must be" in (await browser.form(f"{path}/pin", price="0")).text.lower()
 
 
+async def test_lots_are_added_and_corrected_by_forms(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    path = f"/cards/{card['id']}/lots"
+    lot = {"marketplace_id": "1", "quantity": "3", "cost": "$1,234.50", "bought_on": "2026-01-02"}
+    for wrong, told in (
+        ({"quantity": "0"}, "quantity must be a whole number from 1 to"),
+        ({"quantity": "few"}, "quantity must be a whole number from 1 to 1,000,000."),
+        ({"quantity": ""}, "quantity is missing"),
+        ({"cost": "dear"}, "enter a cost, like 1.25"),
+        ({"bought_on": "soon"}, "bought on must be a day"),
+        ({"bought_on": "2999-01-01"}, "must not be later than today"),
+    ):
+        answer = await browser.form(path, **lot | wrong)
+        assert answer.status_code == 422
+        assert told in answer.text.lower()
+    assert (await browser.form(path, **lot)).status_code == 303
+
+    async def stored():
+        [one] = (await browser.get("/api/buying/lots")).json()["lots"]
+        return one["quantity"], one["cost"], one["bought_on"]
+
+    assert await stored() == (3, "1234.50", "2026-01-02")
+    [own] = (await browser.get("/api/buying/lots")).json()["lots"]
+    change = {"quantity": "2", "cost": "", "bought_on": ""}
+    assert (await browser.form(f"{path}/{own['id']}", **change)).status_code == 303
+    assert await stored() == (2, None, "2026-01-02")
+
+
 async def test_of_two_who_pin_a_card_that_both_were_shown_the_later_is_told_and_may_do_it_then(
     shop,
 ):

@@ -13,32 +13,27 @@ from typing import Final
 
 import msgspec
 import polars as pl
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.agents.seller_state import state as sync_state
 from cardsync.buying.engine.buy_rules import Budget, BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
-from cardsync.platform import errors, limits
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars
-from cardsync.platform.read_json import given_fields, read
 from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
-from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
+from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.rule_tests.expectations import read_expectation
-from cardsync.prices.rule_tests.rule_tests import test_fields
+from cardsync.prices.rule_tests.rule_tests import KeptTests, test_fields
 
 FIRST: Final = 5
 # The largest number of cards that a test checks, in the order of their IDs.
 _CARDS_AT_MOST: Final = 20_000
-_SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 _WORTH: Final = ("never under", "never over", "equals")
 _CARDS: Final = f"""
     SELECT min(c.id), c.product_id, c.printing, c.language FROM card c
@@ -105,16 +100,14 @@ def _expectation(value: object) -> str:
 BuyRuleTestFields: Final = test_fields("BuyRuleTestFields", _expectation)
 
 
-async def _tests_of(session: AsyncSession, seller_id: int) -> list[BuyRuleTest]:
-    mine = select(BuyRuleTest).where(BuyRuleTest.seller_id == seller_id)
-    return list(await session.scalars(mine.order_by(BuyRuleTest.id)))
+TESTS: Final = KeptTests(BuyRuleTest, BuyRuleTestFields, "buying.rule_test", "buy rule test")
 
 
 async def read_all(session: AsyncSession, caller: Caller) -> BuyRuleTestList:
     """Return the rule tests, oldest first."""
     caller.must_be_owner()
     return BuyRuleTestList(
-        [struct_of(BuyRuleTestShown, row) for row in await _tests_of(session, caller.seller_id)]
+        [struct_of(BuyRuleTestShown, row) for row in await TESTS.of(session, caller.seller_id)]
     )
 
 
@@ -125,30 +118,7 @@ async def create(
     now: datetime,
 ) -> BuyRuleTestShown:
     """Create a rule test. Raises InvalidPayload, InvalidQuery."""
-    caller.must_be_owner()
-    given = {name: value for name, value in body.items() if name not in _SHOWN}
-    values = given_fields(read(given, BuyRuleTestFields))
-    for name in ("name", "expectation"):
-        if name not in values:
-            raise errors.InvalidPayload(f"{name}: is missing")
-    await sync_state.locked(session, caller.seller_id)
-    if len(await _tests_of(session, caller.seller_id)) >= limits.RULE_TESTS:
-        raise errors.InvalidPayload(
-            f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
-        )
-    asked = values.get("search", "")
-    values["search"] = await need_readable(session, caller.seller_id, asked, "search")
-    row = BuyRuleTest(
-        seller_id=caller.seller_id,
-        created_at=now,
-        updated_at=now,
-        **values,
-    )
-    session.add(row)
-    await session.flush()
-    said = f"buy rule test {row.id} “{row.name}” created"
-    note(session, caller, "buying.rule_test_created", said, now)
-    return struct_of(BuyRuleTestShown, row)
+    return struct_of(BuyRuleTestShown, await TESTS.create(session, caller, body, now))
 
 
 async def remove(
@@ -159,13 +129,7 @@ async def remove(
 ) -> None:
     """Delete a rule test. Raises NotFound."""
     caller.must_be_owner()
-    mine = select(BuyRuleTest).where(BuyRuleTest.seller_id == caller.seller_id)
-    row = await session.scalar(mine.where(BuyRuleTest.id == test_id))
-    if row is None:
-        raise errors.NotFound(f"there is no rule test {test_id}")
-    await session.delete(row)
-    said = f"buy rule test {test_id} “{row.name}” deleted"
-    note(session, caller, "buying.rule_test_deleted", said, now)
+    await TESTS.remove(session, caller, test_id, now)
 
 
 async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRuleVerdicts:
@@ -173,7 +137,7 @@ async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRule
     are ignored.
     """
     caller.must_be_owner()
-    tests = await _tests_of(session, caller.seller_id)
+    tests = await TESTS.of(session, caller.seller_id)
     rules = await buy_rules_of(session, caller.seller_id)
     drafts = [replace(rule, state="published", budget=Budget()) for rule in rules]
     found = await selections(session, caller.seller_id, [test.search for test in tests])

@@ -5,10 +5,10 @@ Each write locks the seller's state row, as for rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Generic, TypeVar, cast
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,6 +19,7 @@ from cardsync.access.models import Account
 from cardsync.access.undo_rows import UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors, limits
+from cardsync.platform.database.columns import Base
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.seller_slots import Work
@@ -37,17 +38,10 @@ from cardsync.prices.rule_tests.check import judge
 from cardsync.prices.rule_tests.expectations import read_expectation
 from cardsync.prices.rule_tests.schemas import RuleTestVerdict, RuleTestVerdicts
 
-KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
-UNDO: Final = UndoRows(
-    RowImages(RuleTest, *_FIELDS),
-    "rule test {id} was changed in the meantime",
-    Lock.STATE,
-    key="id",
-    room=(limits.RULE_TESTS, "rule tests, the most allowed"),
-)
 # Fields of a body that set nothing: a client may send back a response that has them.
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
+Row = TypeVar("Row", bound=Base)
 
 
 def _expectation(value: object) -> str:
@@ -67,46 +61,130 @@ def test_fields(struct: str, expectation: Callable[[object], str]) -> Annotation
 RuleTestFields: Final = test_fields("RuleTestFields", _expectation)
 
 
-async def tests_of(session: AsyncSession, seller_id: int) -> list[RuleTest]:
-    mine = select(RuleTest).where(RuleTest.seller_id == seller_id).order_by(RuleTest.id)
-    return list(await session.scalars(mine))
+class KeptTests(Generic[Row]):
+    """The rule tests of pricing, or those of buying: their table, the struct of their bodies, and
+    their kind and name in the activity feed.
+    """
+
+    def __init__(self, table: type[Row], fields: Annotation, kind: str, called: str) -> None:
+        self._table: Annotation = table
+        self._fields = fields
+        self._called = called
+        self.kind = kind
+        self.undo = UndoRows(
+            RowImages(table, *_FIELDS),
+            f"{called} {{id}} was changed in the meantime",
+            Lock.STATE,
+            key="id",
+            room=(limits.RULE_TESTS, "rule tests, the most allowed"),
+        )
+
+    async def of(self, session: AsyncSession, seller_id: int) -> list[Row]:
+        """Return the rule tests, oldest first."""
+        mine = select(self._table).where(self._table.seller_id == seller_id)
+        return list(await session.scalars(mine.order_by(self._table.id)))
+
+    async def create(
+        self, session: AsyncSession, caller: Caller, body: JsonMapping, now: datetime
+    ) -> Row:
+        """Create a rule test. Raise InvalidPayload, InvalidQuery."""
+        caller.must_be_owner()
+        values = self._read(body)
+        for name in ("name", "expectation"):
+            if name not in values:
+                raise errors.InvalidPayload(f"{name}: is missing")
+        await sync_state.locked(session, caller.seller_id)
+        if len(await self.of(session, caller.seller_id)) >= limits.RULE_TESTS:
+            raise errors.InvalidPayload(
+                f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
+            )
+        asked = values.get("search") or ""
+        values["search"] = await need_readable(session, caller.seller_id, asked, "search")
+        row = self._table(seller_id=caller.seller_id, created_at=now, updated_at=now, **values)
+        session.add(row)
+        await session.flush()
+        self._note(session, caller, row, "created", now, became=_test_json(row))
+        return cast("Row", row)
+
+    async def change(
+        self,
+        session: AsyncSession,
+        caller: Caller,
+        test_id: int,
+        body: JsonMapping,
+        now: datetime,
+    ) -> Row:
+        """Change the fields of a rule test that the body names. Raise NotFound, InvalidPayload,
+        InvalidQuery.
+        """
+        values = self._read(body)
+        row = await self._locked(session, caller.seller_id, test_id)
+        if values.get("search", row.search) != row.search:
+            asked = values["search"]
+            values["search"] = await need_readable(session, caller.seller_id, asked, "search")
+        was = _test_json(row)
+        if was | values != was:
+            for name, value in values.items():
+                setattr(row, name, value)
+            row.updated_at = now
+            await session.flush()
+            done = f"changed: {', '.join(values)}"
+            self._note(session, caller, row, done, now, was=was, became=_test_json(row))
+        return cast("Row", row)
+
+    async def remove(
+        self, session: AsyncSession, caller: Caller, test_id: int, now: datetime
+    ) -> None:
+        """Delete a rule test. Raise NotFound."""
+        row = await self._locked(session, caller.seller_id, test_id)
+        await session.delete(row)
+        self._note(session, caller, row, "deleted", now, was=_test_json(row))
+
+    def _read(self, body: Mapping[str, object]) -> JsonObject:
+        """Read the fields of a test. Raises InvalidPayload for an unknown or wrong field."""
+        given = {name: value for name, value in body.items() if name not in _SHOWN}
+        return given_fields(read(given, self._fields))
+
+    async def _locked(self, session: AsyncSession, seller_id: int, test_id: int) -> Annotation:
+        await sync_state.locked(session, seller_id)
+        mine = select(self._table).where(self._table.seller_id == seller_id)
+        row = await session.scalar(mine.where(self._table.id == test_id))
+        if row is None:
+            raise errors.NotFound(f"there is no rule test {test_id}")
+        return row
+
+    def _note(
+        self,
+        session: AsyncSession,
+        caller: Caller,
+        row: Annotation,
+        done: str,
+        now: datetime,
+        *,
+        was: JsonMapping | None = None,
+        became: JsonMapping | None = None,
+    ) -> None:
+        note(
+            session,
+            caller,
+            f"{self.kind}_{done.partition(':')[0]}",
+            f"{self._called} {row.id} “{row.name}” {done}",
+            now,
+            before=was,
+            after=became,
+            undo={"kind": self.kind, "id": row.id, "was": was, "became": became},
+        )
+
+
+TESTS: Final = KeptTests(RuleTest, RuleTestFields, "pricing.rule_test", "rule test")
+tests_of: Final = TESTS.of
+create: Final = TESTS.create
 
 
 async def read_all(session: AsyncSession, caller: Caller) -> list[RuleTest]:
     """Return the rule tests, oldest first."""
     caller.must_be_owner()
     return await tests_of(session, caller.seller_id)
-
-
-async def create(
-    session: AsyncSession,
-    caller: Caller,
-    body: JsonMapping,
-    now: datetime,
-) -> RuleTest:
-    """Create a rule test. Raise InvalidPayload, InvalidQuery."""
-    caller.must_be_owner()
-    values = _read(body)
-    for name in ("name", "expectation"):
-        if name not in values:
-            raise errors.InvalidPayload(f"{name}: is missing")
-    await sync_state.locked(session, caller.seller_id)
-    _need_room(await tests_of(session, caller.seller_id))
-    asked = values.get("search") or ""
-    values["search"] = await need_readable(session, caller.seller_id, asked, "search")
-    row = RuleTest(seller_id=caller.seller_id, created_at=now, updated_at=now, **values)
-    session.add(row)
-    await session.flush()
-    note(
-        session,
-        caller,
-        "pricing.rule_test_created",
-        f"rule test {row.id} “{row.name}” created",
-        now,
-        after=_test_json(row),
-        undo={"kind": KIND, "id": row.id, "was": None, "became": _test_json(row)},
-    )
-    return row
 
 
 def _need_no_grant(caller: Caller) -> None:
@@ -129,46 +207,13 @@ async def change(
     InvalidQuery, RefusedByGrant.
     """
     _need_no_grant(caller)
-    values = _read(body)
-    await sync_state.locked(session, caller.seller_id)
-    row = await _one(session, caller.seller_id, test_id)
-    if values.get("search", row.search) != row.search:
-        asked = values["search"]
-        values["search"] = await need_readable(session, caller.seller_id, asked, "search")
-    was = _test_json(row)
-    if was | values != was:
-        for name, value in values.items():
-            setattr(row, name, value)
-        row.updated_at = now
-        await session.flush()
-        note(
-            session,
-            caller,
-            "pricing.rule_test_changed",
-            f"rule test {test_id} “{row.name}” changed: {', '.join(values)}",
-            now,
-            before=was,
-            after=_test_json(row),
-            undo={"kind": KIND, "id": test_id, "was": was, "became": _test_json(row)},
-        )
-    return row
+    return await TESTS.change(session, caller, test_id, body, now)
 
 
 async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datetime) -> None:
     """Delete a rule test. Raise NotFound, RefusedByGrant."""
     _need_no_grant(caller)
-    await sync_state.locked(session, caller.seller_id)
-    row = await _one(session, caller.seller_id, test_id)
-    await session.delete(row)
-    note(
-        session,
-        caller,
-        "pricing.rule_test_deleted",
-        f"rule test {test_id} “{row.name}” deleted",
-        now,
-        before=_test_json(row),
-        undo={"kind": KIND, "id": test_id, "was": _test_json(row), "became": None},
-    )
+    await TESTS.remove(session, caller, test_id, now)
 
 
 async def verdicts_now(
@@ -211,26 +256,5 @@ async def verdicts_of(
         )
 
 
-def _read(body: Mapping[str, object]) -> JsonObject:
-    """Read the fields of a test. Raises InvalidPayload for an unknown field or a wrong value."""
-    given = {name: value for name, value in body.items() if name not in _SHOWN}
-    return given_fields(read(given, RuleTestFields))
-
-
-def _test_json(row: RuleTest) -> dict[str, object]:
+def _test_json(row: Annotation) -> dict[str, object]:
     return {name: getattr(row, name) for name in _FIELDS}
-
-
-def _need_room(tests: Sequence[RuleTest]) -> None:
-    if len(tests) >= limits.RULE_TESTS:
-        raise errors.InvalidPayload(
-            f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
-        )
-
-
-async def _one(session: AsyncSession, seller_id: int, test_id: int) -> RuleTest:
-    mine = select(RuleTest).where(RuleTest.seller_id == seller_id, RuleTest.id == test_id)
-    row = await session.scalar(mine)
-    if row is None:
-        raise errors.NotFound(f"there is no rule test {test_id}")
-    return row

@@ -13,7 +13,7 @@ from typing import Final
 from cardsync.access.undo_rows import Undo
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_drafts
-from cardsync.buying.rules import buy_rule_sets
+from cardsync.buying.rules import buy_rule_sets, buy_rule_tests
 from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.prices.decisions import accept_reviews as reviews
 from cardsync.prices.recommendations import accept_recommendation as recommendations
@@ -38,7 +38,8 @@ KINDS: Final[Mapping[str, Undo]] = {
     searches.CHANGED: searches.UNDO,
     searches.DELETED: searches.UNDO,
     cards.KIND: cards.UNDO,
-    rule_tests.KIND: rule_tests.UNDO,
+    rule_tests.TESTS.kind: rule_tests.TESTS.undo,
+    buy_rule_tests.TESTS.kind: buy_rule_tests.TESTS.undo,
     sales.SALE: sales.UNDO_SALE,
     sales.SETTINGS: sales.UNDO_SETTINGS,
     account.KIND: account.UNDO,
