@@ -1,10 +1,10 @@
-"""Finds the caller of a token that an assistant or a script sends, and mints, revokes and lists
-tokens. A token is shown once and never stored.
+"""Finds the caller of a token that an assistant or a script sends, and makes, revokes and lists
+tokens. A token is shown once; only its hash is stored.
 
-A token looks like a key with another prefix. As with keys, a process caches only the token's owner;
-each request reads whether the token is still valid. When a grant ends, or its owner loses the role,
-the same transaction ends the grant's tokens. So a request with a token reads no more rows than one
-with a key.
+A token looks like an API key with another prefix. As with keys, a process caches only which seller
+and grant a token belongs to; each request reads whether the token is still valid. When a grant
+ends, or the owner who gave it loses that role, the same transaction ends the grant's tokens. So a
+request with a token reads no more rows than one with a key.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TOKEN_CALLER = caller_query(
     "t.buyer_data",
     "t.last_used_at",
 )
-# Least time between two writes of a grant's last use.
+# The least time between two writes of a grant's last use.
 _NOTED: Final = timedelta(seconds=60)
 
 
 class TokenOwner(NamedTuple):
-    """The owner of a token. All tokens of a grant share its rate limits."""
+    """The seller and grant of a token. All tokens of a grant share its rate limits."""
 
     seller_id: int
     token_id: int
@@ -50,7 +50,7 @@ class TokenOwner(NamedTuple):
 
 
 def tokens_of(database: Database) -> KeyRing:
-    """Return the cache that finds a token by its text."""
+    """Return the cache of tokens, by the hash of their text."""
     return KeyRing(database, sql=OWNER_SQL)
 
 
@@ -63,7 +63,7 @@ def of_header(header: str | None) -> str | None:
 
 
 async def owner_of_token(ring: KeyRing, token: str) -> TokenOwner:
-    """Return the owner of a token, which may have been revoked. Raises Unauthorized."""
+    """Return the seller and grant of a token, which may have been revoked. Raises Unauthorized."""
     owner = await ring.row(token)
     if owner is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
@@ -73,12 +73,12 @@ async def owner_of_token(ring: KeyRing, token: str) -> TokenOwner:
 async def caller_with_token(
     database: Database, seller_id: int, token_id: int, audience: str
 ) -> Caller:
-    """Return the caller of a token; `audience` is the address by which the request reached this
+    """Return the caller of a token. `audience` is the address by which the request reached this
     service (see `audience.py`).
 
-    Raises Unauthorized for a token that is revoked, expired or for another audience, or whose grant
-    ended; AccountSuspended; and PaidPlanRequired for a grant's token if the account is not on a
-    paid plan.
+    Raises Unauthorized if the token is revoked, expired or for another audience, or if its grant
+    ended. Raises AccountSuspended. Raises PaidPlanRequired for a grant's token if the account is
+    not on a paid plan.
     """
     row = await database.polled.first_row(seller_id, TOKEN_CALLER, token_id)
     if row is None:
@@ -133,7 +133,9 @@ async def mint(
     now: datetime,
     days: int | None = None,
 ) -> MintedToken:
-    """Make a token that is valid for `days`, or until it is revoked. Raises for an unknown seller."""
+    """Make a token that is valid for `days`, or until it is revoked. Raises CommandError for an
+    unknown seller.
+    """
     await known_seller(session, seller_id)
     token = keys.new_secret(PREFIX)
     expires_at = None if days is None else now + timedelta(days=days)
@@ -155,7 +157,7 @@ async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
 
 
 async def listed(session: AsyncSession, seller_id: int) -> list[AccessToken]:
-    """Return a seller's tokens that belong to no grant, oldest first."""
+    """Return a seller's tokens that do not belong to a grant, oldest first."""
     await known_seller(session, seller_id)
     query = select(AccessToken).where(
         AccessToken.seller_id == seller_id, AccessToken.grant_id.is_(None)
@@ -164,6 +166,8 @@ async def listed(session: AsyncSession, seller_id: int) -> list[AccessToken]:
 
 
 def need_scope(scopes: Collection[str], needed: str, metadata_url: str) -> None:
-    """Raise InsufficientScope if the scope is missing; the error names the address of the metadata."""
+    """Check the scopes of a token. Raises InsufficientScope, which names the address of the
+    metadata.
+    """
     if needed not in scopes:
         raise errors.InsufficientScope.of(needed, metadata_url)

@@ -1,7 +1,7 @@
-"""Writes a caller's actions to the activity feed, in the transactions of the actions.
-(`shop/activity/` reads the feed and undoes its entries.)
+"""Adds entries for a caller's actions to the activity feed, in the same transactions as the
+actions. (`shop/activity/` reads the feed and undoes its entries.)
 
-A summary names no buyer. `before` and `after` are small; an undo finds its values in `undo`,
+A summary must not name a buyer. `before` and `after` are small. An undo finds its values in `undo`,
 whose `kind` names an entry of `shop/activity/undo_kinds.py`.
 """
 
@@ -21,7 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform.database.columns import NOW, Base
 from cardsync.platform.value_types import JsonObject
 
-# The actor of commands on the command line.
+# The actor of an action by a command.
 OPERATOR = "operator"
 Risk = Literal["low", "medium", "high", "critical"]
 Outcome = Literal[
@@ -31,9 +31,9 @@ Outcome = Literal[
 RISKS: Final[tuple[str, ...]] = get_args(Risk)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 _NOTED: Final = "noted"
-# The ID of the request that this process is answering; None in a job.
+# The ID of the request that is being answered; None in a job.
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
-# A caller that needs the entries of its request puts a list here.
+# A caller that needs the entries of the current request sets a list here.
 ENTRIES: ContextVar[list[Activity] | None] = ContextVar("entries", default=None)
 
 
@@ -50,10 +50,10 @@ def note(
     after: Mapping[str, object] | None = None,
     undo: Mapping[str, object] | None = None,
 ) -> Activity:
-    """Add an entry for an action of the caller. `undo` holds `kind` and the values that this kind
-    needs. Without it the entry can't be undone.
+    """Add an entry for an action of the caller. `undo` has a `kind` and the values that this kind
+    needs; an entry without `undo` cannot be undone.
 
-    The row has its ID after a flush.
+    The entry has its ID after a flush.
     """
     row = note_by(session, caller.seller_id, caller.actor, action, summary, now)
     row.risk, row.outcome = risk, outcome
@@ -80,16 +80,17 @@ def note_by(
 
 
 def noted_in(session: AsyncSession) -> list[Activity]:
-    """Return the entries that this transaction has added and not rolled back, oldest first. They
-    have IDs after a flush.
+    """Return the entries that this transaction has added and not rolled back, oldest first. The
+    entries have IDs after a flush.
     """
     return [row for row in session.info.get(_NOTED, []) if row in session]
 
 
 class Activity(Base):
-    """One change to a seller's prices, stock or account, written in the transaction that made it.
+    """A change to a seller's prices, stock or account. Its entry is written in the same
+    transaction.
 
-    `undone_by` is the entry that undid this one.
+    `undone_by` is the ID of the entry that undid this one.
     """
 
     __tablename__ = "activity"

@@ -1,11 +1,12 @@
-"""Middleware that finds the caller of a request by its API key, token or session, and puts it into
-`ADMITTED` before the body is read.
+"""Middleware that finds the caller of a request by its API key, token or session, and puts the
+caller into `ADMITTED` before the body is read.
 
-A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`), sessions and
-tokens (`BY_ANY`), or sessions alone (`BY_SESSION`); a session or a token on any other is refused
-(`key_required`). A token needs `mcp:read` where nothing is changed, else `mcp:write`. If there is
-an Authorization header, it alone decides. This is middleware because a guard would get a fresh copy
-of the route's whole description with every request.
+A route accepts API keys. Its `opt` may say that it also accepts sessions (`BY_EITHER`), sessions
+and tokens (`BY_ANY`), or only sessions (`BY_SESSION`). A session or a token on any other route is
+refused with `key_required`. A token needs the scope `mcp:read` for a request that changes nothing,
+and `mcp:write` otherwise. If there is an Authorization header, a cookie is ignored. This is
+middleware and not a guard, because Litestar would give a guard a new copy of the route's
+description for every request.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ class Callers(Enum):
 
 
 class Within(NamedTuple):
-    """Marks a request that this process sends to itself for an assistant. It may reach the same
-    routes as a token. `caller` was admitted with the assistant's request. If it is None, the
+    """Marks a request that this process sends to itself for an assistant. The request may use the
+    same routes as a token. `caller` was admitted with the assistant's request; if it is None, the
     credential is checked again.
 
-    Only this code puts an object into a scope; a client's headers cannot.
+    A client cannot set this mark with headers, because only code in this process can put an object
+    into the scope.
     """
 
     caller: Caller | None
@@ -58,20 +60,20 @@ _READS = "reads"
 BY_EITHER = {_OPTION: Callers.EITHER}
 BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
-# Takes a key or a token, but no browser session.
+# The route accepts a key or a token, but no browser session.
 BY_BEARER = {_OPTION: Callers.BEARER}
-# For the pages' routes: a form carries the CSRF token in a field, which
+# For the pages' routes. A form sends the CSRF token in a field, which
 # `dashboard/form_handlers.post_form` checks before it reads any other field.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.
 READS: dict[str, object] = {_READS: True}
-# Security requirements as OpenAPI writes them. The method decides a token's scope, unless the route
-# names it. A token's scopes are those of the method, unless the route names them.
+# Security requirements as OpenAPI writes them. If a route names no scopes, its method decides which
+# scope a token needs.
 A_TOKEN = {"token": list[str]()}
 A_READING_TOKEN = {"token": [READ]}
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
-# For routes of members, keys and tokens.
+# For routes that members, keys and tokens may use.
 BY_ANYBODY: HandlerOptions = {"opt": BY_ANY, "security": [A_SESSION, A_TOKEN]}
 
 
@@ -109,19 +111,19 @@ def admitting(app: ASGIApp) -> ASGIApp:
 
 
 def _refuse_no_ids(scope: Scope) -> None:
-    """Refuse an ID in the path that is larger than any stored ID. Raises NotFound."""
+    """Raise NotFound if an ID in the path is larger than any stored ID."""
     for name, value in scope["path_params"].items():
         if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
             raise errors.NotFound(f"nothing found with ID {value}")
 
 
 def among_strangers(app: ASGIApp) -> ASGIApp:
-    """Middleware of routes that take no credentials but create some: it refuses requests from other
-    sites and limits the requests of an address.
+    """Middleware for routes that need no credentials but create some. It refuses requests from
+    other sites, and limits the requests from an address.
     """
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        # Reading is allowed from anywhere, because links in emails lead here.
+        # A read may come from another site, because emails link to these pages.
         if scope.get("method") not in tokens.SAFE_METHODS:
             refuse_other_sites(scope)
         await app(scope, receive, send)
@@ -130,7 +132,9 @@ def among_strangers(app: ASGIApp) -> ASGIApp:
 
 
 def among_programs(app: ASGIApp) -> ASGIApp:
-    """Middleware of the same kind for routes to which a browser sends no cookie of a member."""
+    """Middleware that limits the requests from an address, for routes to which a browser sends no
+    member's cookie.
+    """
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
@@ -151,7 +155,7 @@ async def _admit_key(scope: Scope, opt: Mapping[str, object]) -> Caller:
         await limits.admit_anonymous(scope)
         raise
     except errors.AccountSuspended:
-        # The account's agents keep polling: the key's limits apply.
+        # The suspended account's agents keep polling, so the key's rate limits apply.
         await limits.admit_key(scope, buckets)
         raise
     await limits.admit_key(scope, buckets)
@@ -190,7 +194,7 @@ async def _admit_again(
     caller: Caller,
     opt: Mapping[str, object],
 ) -> Caller:
-    """Admit a call inside an assistant's request; its caller has just been admitted."""
+    """Admit a call that an assistant's request makes. Its caller was admitted with that request."""
     limits: RateLimits = scope["litestar_app"].state.rate_limits
     await limits.admit_further(scope, caller.identity, opt)
     _need_scope_of(scope, caller, opt)
@@ -198,13 +202,13 @@ async def _admit_again(
 
 
 def _need_scope_of(scope: Scope, caller: Caller, opt: Mapping[str, object]) -> None:
-    """Raises InsufficientScope."""
+    """Check the scope for the request's method. Raises InsufficientScope."""
     reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
     need_scope(scope, caller, READ if reads else WRITE)
 
 
 def need_scope(scope: Scope, caller: Caller, needed: str) -> None:
-    """Raises InsufficientScope."""
+    """Check that the caller has a scope. Raises InsufficientScope."""
     url = metadata_url(scope["litestar_app"].state.settings, header(scope, b"host"))
     access_tokens.need_scope(caller.identity.scopes, needed, url)
 
@@ -240,14 +244,14 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, object]) -> 
 
 
 def session_token(scope: Scope) -> str | None:
-    """Return the session token from the request's cookie."""
+    """Return the session token in the request's cookie."""
     settings: Settings = scope["litestar_app"].state.settings
     cookies = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
     return tokens.session_token(cookies, settings.origin)
 
 
 def need_form_token(scope: Scope, given: str | None) -> None:
-    """Raise CsrfFailed unless the form's token belongs to the request's session."""
+    """Check that a form's token belongs to the request's session. Raises CsrfFailed."""
     token = session_token(scope)
     if token is None or not tokens.csrf_is_right(token, given):
         raise errors.CsrfFailed("this form is not from your session; go back and reload the page")

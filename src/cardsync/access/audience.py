@@ -1,5 +1,6 @@
-"""Defines the OAuth audience of this service: the resource that tokens of grants are for (RFC
-8707), the address of its metadata (RFC 9728), and the two scopes, to read and to write. Pure.
+"""Defines the OAuth audience of this service: the resource for which tokens of grants are valid
+(RFC 8707), the address of its metadata (RFC 9728), and the scopes for reading and for writing.
+Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 
 
 def audience(settings: Settings, host: str | None) -> str:
-    """Return the resource that a caller names who reached this service as `host`."""
+    """Return the resource that a client must name if it reached this service as `host`."""
     return settings.origin_for(host) + PATH
 
 

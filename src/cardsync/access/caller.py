@@ -1,11 +1,11 @@
-"""Finds the caller by the Authorization header and returns a `Caller`. (For members with a session,
-see `access/sessions.py`.)
+"""Finds the caller by the API key in the Authorization header and returns a `Caller`. (For members
+with a session, see `access/sessions.py`.)
 
-A caller is an identity, an account and the seller's state. The fields of `CallerAccount` and
-`SellerState` build the query's columns, so the struct and the query have the same order.
+A caller consists of an identity, an account and the seller's state. The query's columns are made
+from the fields of `CallerAccount` and `SellerState`, so that structs and query have the same order.
 
-One round trip reads the key, the account and the sync state together. A key never changes its
-seller, so each process caches the seller of a key. Every request reads whether the key and the
+One round trip reads the key, the account and the sync state together. A key never moves to another
+seller, so each process caches the seller of a key. But every request reads whether the key and the
 account are still valid.
 """
 
@@ -31,43 +31,43 @@ from cardsync.platform.kit.struct_rows import ReadsFor
 from cardsync.platform.value_types import JsonObject
 
 if TYPE_CHECKING:
-    # Workers use callers, too, and import no web framework.
+    # Workers use callers, too, and must not import a web framework.
     from litestar.types import Scope
 
 
 T = TypeVar("T")
-# The scopes of an assistant's token: one of these or both.
+# The scopes that an assistant's token may have.
 EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The seller and the credential of a request with its ID: a key, a member's session, an OAuth
-    token or the link to a pull on a phone.
+    """The seller and the credential of a request: an API key, a member's session, a token, or a
+    link.
     """
 
     seller_id: int
     credential: Literal["key", "session", "token", "link"]
     credential_id: int
-    # Only a session has a member. The holder of a key has an owner's rights.
+    # Only a session belongs to a member. A key has the rights of an owner.
     member_id: int | None = None
     role: str = "owner"
-    # Whether the member is an operator of this installation; False for keys.
+    # Whether the member is an operator of this installation; False for a key.
     operator: bool = False
-    # Keys and sessions have every scope; a token has the scopes that its seller consented to.
+    # Keys and sessions have all scopes. A token has the scopes to which its owner consented.
     scopes: frozenset[str] = EVERY_SCOPE
-    # A token of a grant has the rights of that grant, which may exclude buyers' data.
+    # The grant of a token. The token has the grant's rights, which may exclude buyers' data.
     grant_id: int | None = None
     sees_buyers: bool = True
-    # Whether the owner marked the key as the shop's own script; the loss limits do not count its
-    # changes.
+    # Whether the owner marked the key as the shop's own script. The loss limits do not count the
+    # changes of such a key.
     own_script: bool = False
 
 
 class CallerAccount(msgspec.Struct, frozen=True):
     """The account's plan and switches. The fields are the columns of `account` that are read.
 
-    `sync_mode` and `upload_approved` are the stored values; `entitlements` returns the effective
-    ones.
+    `sync_mode` and `upload_approved` are the stored values; `entitlements` returns the values that
+    are in effect.
     """
 
     plan: str
@@ -93,8 +93,9 @@ class CallerAccount(msgspec.Struct, frozen=True):
 
 
 class SellerState(msgspec.Struct, frozen=True):
-    """The seller's one row of lock, lease and request, read without a lock. The fields are the
-    columns of `sync_state` that are read (`agents/seller_state/models.py` says what they mean).
+    """The seller's row of `sync_state`, read without a lock: the sync lock, the lease and the sync
+    request. The fields are the columns that are read (`agents/seller_state/models.py` explains
+    them).
     """
 
     requested_kind: str | None
@@ -131,8 +132,8 @@ class SellerState(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A seller during one request. Account and seller state are those of the moment when the
-    credential was checked.
+    """The seller and credential of one request. `account` and `state` were read when the credential
+    was checked.
     """
 
     identity: Identity
@@ -162,24 +163,26 @@ class Caller(msgspec.Struct, frozen=True):
         return f"{identity.credential} {identity.credential_id}"
 
     def must_be_owner(self) -> None:
-        """Guard operations that staff may not use: each calls this first. Raises OwnerRequired."""
+        """Guard operations that staff may not use. Each such operation calls this first. Raises
+        OwnerRequired.
+        """
         if self.role != "owner":
             raise errors.OwnerRequired
 
     @property
     def sees_revenue(self) -> bool:
-        """Whether the caller may see revenue: what the shop earned, and what its stock is listed
-        for. Staff may only if a setting allows it.
+        """Whether the caller may see revenue: what the shop earned, and the listed value of its
+        stock. Staff may see it only if a setting allows that.
         """
         return self.role == "owner" or self.account.staff_see_revenue
 
     def today(self, now: datetime) -> date:
-        """Return the day of the account's time zone."""
+        """Return the present date in the account's time zone."""
         return now.astimezone(ZoneInfo(self.account.time_zone)).date()
 
     def must_see_revenue(self) -> None:
-        """Guard operations that answer with revenue alone: each calls this first. Raises
-        OwnerRequired.
+        """Guard operations whose whole answer is revenue. Each such operation calls this first.
+        Raises OwnerRequired.
         """
         if not self.sees_revenue:
             raise errors.OwnerRequired
@@ -190,8 +193,8 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def sees_buyers(self) -> bool:
-        """Whether the caller may see buyers' names and the seller's notes on them: everyone but a
-        grant whose owner withheld them.
+        """Whether the caller may see buyers' names and the seller's notes about them. Only a grant
+        may exclude this.
         """
         return self.identity.sees_buyers
 
@@ -200,14 +203,14 @@ class Caller(msgspec.Struct, frozen=True):
         return text if self.sees_buyers else None
 
     def must_see_buyers(self) -> None:
-        """Guard operations that overwrite buyers' data, which such a caller could not read first:
-        each calls this first. Raises BuyersHidden.
+        """Guard operations that overwrite buyers' data, because the caller must be able to read the
+        data first. Each such operation calls this first. Raises BuyersHidden.
         """
         if not self.sees_buyers:
             raise errors.BuyersHidden
 
     def must_be_operator(self) -> int:
-        """Return the member's ID. Every operation on the installation calls this first.
+        """Return the operator's member ID. Every operation on the installation calls this first.
 
         Raises OperatorRequired.
         """
@@ -223,15 +226,17 @@ _STATE_BEGINS = len(CallerAccount.__struct_fields__)
 _STATE_ENDS = _STATE_BEGINS + len(SellerState.__struct_fields__)
 
 
-# Values about a buyer in an answer: null or empty for a caller who may not see buyers.
+# Types of values about a buyer in an answer. A caller who may not see buyers gets null or "".
 Buyer = Annotated[str | None, ReadsFor(Caller.buyer)]
 BuyerText = Annotated[str, ReadsFor(lambda caller, text: caller.buyer(text) or "")]
 
 
 def caller_query(name: str, credential: str, *columns: str) -> PolledQuery:
-    """Return the query of a caller: account, seller state and these `columns` of the credential.
+    """Return the query for a caller: the account, the seller's state and `columns` of the
+    credential.
 
-    `$1` is the seller and `$2` the credential's ID; `credential` is the JOIN of a valid credential.
+    `$1` is the seller and `$2` the credential's ID. `credential` is the JOIN that finds a valid
+    credential.
     """
     account = [f"a.{field}" for field in CallerAccount.__struct_fields__]
     state = [f"s.{field}" for field in SellerState.__struct_fields__]
@@ -246,7 +251,9 @@ SELECT {", ".join([*account, *state, *columns])}
 
 
 def read_row(row: TupleRow) -> tuple[CallerAccount, SellerState, Sequence[Any]]:
-    """Split a row of `caller_query` into the account, the seller's state and the further columns."""
+    """Split a row of `caller_query` into the account, the seller's state and the credential's
+    columns.
+    """
     account = CallerAccount(*row[:_STATE_BEGINS])
     return account, SellerState(*row[_STATE_BEGINS:_STATE_ENDS]), row[_STATE_ENDS:]
 
@@ -258,18 +265,18 @@ CALLER = caller_query(
     "k.replaces",
     "k.own_script",
 )
-# The account alone, without a credential.
+# The query for an account without a credential.
 _ITSELF = caller_query("itself", "")
 OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
 
-# The caller whom the middleware let in.
+# The caller whom the middleware admitted.
 ADMITTED: Final = ScopeValue[Caller]("caller")
 
 
 class KeyRing:
-    """A bounded cache from a key's hash to its (seller, key id), or to another row that `sql` finds
-    by a hash.
+    """A bounded cache from the hash of a key to its (seller, key ID), or to another row that `sql`
+    finds by a hash.
     """
 
     def __init__(
@@ -282,8 +289,8 @@ class KeyRing:
         self._size = size
         self._sql = sql
         self._known: OrderedDict[bytes, tuple[object, ...]] = OrderedDict()
-        # Look-ups of keys that are not cached share two of the pool's connections, so that requests
-        # of known sellers keep the others.
+        # Look-ups of keys that are not cached share two connections of the pool, so that the other
+        # connections stay free for requests with cached keys.
         self._strangers = asyncio.Semaphore(2)
 
     async def owner(self, key: str) -> tuple[int, int] | None:
@@ -291,13 +298,13 @@ class KeyRing:
         return row and (row[0], row[1])
 
     async def row(self, key: str) -> TupleRow | None:
-        """Return the row of the key, which never changes."""
+        """Return the row of the key. This row never changes."""
         digest = keys.key_hash(key)
         if digest in self._known:
             self._known.move_to_end(digest)
             return self._known[digest]
-        # One round trip, not a session's four: after a restart every agent's key is looked up
-        # within half a minute.
+        # This takes one round trip instead of the four of a session, because after a restart every
+        # agent's key is looked up within half a minute.
         async with self._strangers, self._database.hot.connection() as connection:
             row = await (await connection.execute(self._sql, (digest,))).fetchone()
         if row is None:
@@ -309,7 +316,7 @@ class KeyRing:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return the first header of that name, which must be in lower case."""
+    """Return the first header with this name, which must be in lower case."""
     for given, value in scope["headers"]:
         if given == name:
             return value.decode("latin-1")
@@ -317,7 +324,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def bearer(header: str | None) -> str:
-    """Return the key from an Authorization header. Raises Unauthorized if the header is missing,
+    """Return the key in an Authorization header. Raises Unauthorized if the header is missing, or
     has another scheme or a wrong checksum.
     """
     if not header:
@@ -338,9 +345,7 @@ async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
 
 
 async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
-    """Return the caller of a key. Raises Unauthorized or AccountSuspended before anything else of
-    the request is read.
-    """
+    """Return the caller of a key. Raises Unauthorized or AccountSuspended."""
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
@@ -351,15 +356,15 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     if account.suspended:
         raise errors.AccountSuspended
     if replaces is not None:
-        # The first use of a key revokes the one that it replaces.
+        # The first use of a key revokes the key that it replaces.
         async with database.shared() as session:
             await sealed.settle_key(session, seller_id, key_id, now)
     return Caller(Identity(seller_id, "key", key_id, own_script=own_script), account, state)
 
 
 async def as_owner(database: Database, seller_id: int) -> Caller | None:
-    """Return the seller's caller with an owner's rights, for work without a request that writes no
-    activity entry. None if the seller was removed.
+    """Return a caller with an owner's rights, for work outside a request that writes no activity
+    entry. None if the seller was removed.
     """
     row = await database.polled.first_row(seller_id, _ITSELF)
     if row is None:

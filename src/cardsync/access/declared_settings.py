@@ -1,10 +1,11 @@
-"""Declares each setting of an account once: its column, who may change it, and its words.
+"""Declares each setting of an account once: its column, who may change it, and its texts.
 
-The columns of `account`, the API's structs, the fields of the pages, the operator's command and the
-words of the activity feed are made from these lines. A new setting needs one declaration here and a
-migration. An owner changes those that have a description for the API, an operator the others.
+The columns of `account`, the structs of the API, the fields of pages, the operator's command and
+the texts of the activity feed are made from these declarations. A new setting needs one declaration
+here and a migration. An owner may change the settings with a text for the API (`api`), an operator
+all others.
 
-A reader raises ValueError with the format that the setting takes.
+A function that reads a setting's value raises ValueError with the expected format.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def setting(own: Field | None = None, default: Any = None) -> MappedColumn[Any]:
 
 
 def settings_of(columns: Iterable[Column[object]]) -> dict[str, Declared]:
-    """Return the settings that a table's columns declare, by name."""
+    """Return the settings that the columns of a table declare, by name."""
     return {one.name: _declared(one, one.info[_INFO]) for one in columns if _INFO in one.info}
 
 
@@ -71,7 +72,9 @@ def _declared(column: Column[object], own: Field) -> Declared:
 
 
 class SettingsOfAccount:
-    """The columns of `account` that are settings, in the order of the API and the forms."""
+    """The columns of `account` that are settings, in the order in which the API and the forms show
+    them.
+    """
 
     plan: Mapped[str] = setting(Field(options=dict.fromkeys(PLANS, "")))
     trial_ends_at: Mapped[datetime | None] = setting()
@@ -178,7 +181,7 @@ class SettingsOfAccount:
         ),
         "50",
     )
-    # Without a budget, the limit is a share of the listed value (prices/loss/loss_limits.py).
+    # Without a weekly limit, the limit is a share of the listed value (prices/loss/loss_limits.py).
     loss_budget: Mapped[Decimal | None] = setting(
         Field(
             section="shop",
@@ -187,8 +190,8 @@ class SettingsOfAccount:
             api="The most that keys, tokens and automatic changes take off in a week, in USD",
         )
     )
-    # How the cost of a sold copy is computed (sales/lots/settle_uses.py). The amounts below are the
-    # cost of sending an order.
+    # The way to compute the cost of a sold copy (sales/lots/settle_uses.py). The amounts in the
+    # settings after it are the costs of sending an order.
     costing: Mapped[str] = setting(
         Field(
             options={"fifo": "First in, first out (FIFO)", "average": "Average cost"},

@@ -1,4 +1,4 @@
-"""Runs housekeeping for one seller after the other, with few rows in a transaction."""
+"""Runs housekeeping for one seller after the other, with few rows in each transaction."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def in_parts(
     some: Callable[[AsyncSession, int], Awaitable[int]],
     most: int = AT_ONCE,
 ) -> int:
-    """Call `some` for each seller until it processes fewer than `most` rows, each call in its own
-    transaction; return the number of rows.
+    """Call `some` repeatedly for each seller, until a call processes fewer than `most` rows. Each
+    call has its own transaction. Return the total number of rows.
     """
     done = 0
     for seller_id in await all_sellers(database):
@@ -45,8 +45,9 @@ async def expire(
     is_over: ColumnElement[bool],
     end: Callable[[AsyncSession, T], None],
 ) -> int:
-    """Call `end` for each row of the tenant table that is over; return the number of rows. A row
-    that another transaction locks, because someone decides it, is left to that transaction.
+    """Call `end` for each row of the tenant table that is over. Return the number of rows. A row
+    that another transaction has locked, because somebody is deciding about it, is left to that
+    transaction.
     """
     rows: Any = table
 
@@ -64,7 +65,7 @@ async def expire(
 
 
 async def known_seller(session: AsyncSession, seller_id: int) -> Seller:
-    """Raises CommandError."""
+    """Return the seller. Raises CommandError if there is none."""
     seller = await session.get(Seller, seller_id)
     if seller is None:
         raise CommandError(f"there is no seller {seller_id}")

@@ -1,9 +1,9 @@
-"""Computes the rights of an account from its plan and its switches. Pure; nothing else computes
-them.
+"""Computes the rights of an account from its plan and its switches. Pure. No other module computes
+these rights.
 
-An account that loses the paid plan becomes read-only, whatever mode is stored, and its waiting
-price tasks are cancelled. Missing consent, an overdue payment, a pause or a suspension only holds
-prices: the export is empty, and price tasks stay queued and are not offered.
+An account that loses its paid plan becomes read-only, whatever mode is stored, and its waiting
+price tasks are cancelled. A missing consent, an overdue payment, a pause or a suspension only holds
+prices: the export is empty, and price tasks wait without being offered to the agent.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PriceTasks = Literal["advertised", "queued", "cancelled"]
 
 @dataclass(frozen=True)
 class Entitlements:
-    """`holds` are the reasons for an empty export, in the export's order. Without one, prices may
-    be exported (rollbacks and quick-add always). `price_tasks` is whether waiting price tasks are
-    offered, held or cancelled.
+    """The rights of an account. `holds` are the reasons for an empty export, in their order;
+    without a reason, prices may be exported. (Rollbacks and quick-add are always exported.)
+    `price_tasks` says whether waiting price tasks are offered to the agent, held or cancelled.
     """
 
     paid: bool
@@ -58,8 +58,8 @@ class Switches(Protocol):
 
 
 def entitlements(account: Switches, now: datetime) -> Entitlements:
-    """Return the rights of an account. Requests of a suspended account were refused before; for
-    work without a request, a suspension changes only the price tasks.
+    """Return the rights of an account. The requests of a suspended account are refused earlier, so
+    a suspension only changes the price tasks here, for work outside a request.
     """
     paid = is_paid(account.plan, account.trial_ends_at, now)
     mode = account.sync_mode if paid else "read_only"

@@ -1,8 +1,8 @@
-"""Tables of assistants that a member authorized: `oauth_client`, `oauth_code`, `refresh_token`
-(global, because requests look them up) and `oauth_grant` (tenant).
+"""The tables of assistants that a member authorized: `oauth_client`, `oauth_code`, `refresh_token`
+(global, because requests are looked up in them) and `oauth_grant` (tenant).
 
-An access token copies the rights of its grant and ends with it: database functions create and end
-both (`sealed.py`).
+An access token copies the rights of its grant and ends with the grant. Database functions create
+and end both (`sealed.py`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from cardsync.platform.database.columns import NOW, Base
 class OAuthClient(Base):
     """A program that requests grants.
 
-    `known_by` is `document` if `client_id` is the address of its metadata document, which is
-    fetched again after `expires_at`. It is `registration` if the client registered itself; its host
-    is then unknown. A registered client without use is deleted after `expires_at`.
+    `known_by` is `document` if `client_id` is the address of the client's metadata document, which
+    is fetched again after `expires_at`. It is `registration` if the client registered itself; then
+    `host` is None, and an unused client is deleted after `expires_at`.
     """
 
     __tablename__ = "oauth_client"
@@ -46,8 +46,8 @@ class OAuthClient(Base):
 
 
 class OAuthCode(Base):
-    """An owner's consent, which the client redeems once and soon. `grant_id` is the grant that the
-    code created.
+    """An owner's consent, which the client redeems only once and soon. `grant_id` is the grant that
+    was then created.
     """
 
     __tablename__ = "oauth_code"
@@ -71,15 +71,15 @@ class OAuthCode(Base):
 
 
 class OAuthGrant(Base):
-    """A client's rights in a shop, until an owner revokes them. Without `buyer_data` its answers
-    omit buyers.
+    """A client's rights in a shop, until an owner revokes them. Without `buyer_data`, the answers
+    to the client omit buyers.
     """
 
     __tablename__ = "oauth_grant"
     __table_args__ = (own_member("SET NULL (member_id)"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # None after the member left.
+    # None if the member has left.
     member_id: Mapped[int | None] = mapped_column(BigInteger)
     client_id: Mapped[str]
     # The client's name and host at the time of the consent.
@@ -94,8 +94,8 @@ class OAuthGrant(Base):
 
 
 class RefreshToken(Base):
-    """A refresh token, which is exchanged once for new tokens of the grant. Only its SHA-256 is
-    stored. A second use means that somebody stole it, and ends the grant.
+    """A refresh token. The client exchanges it once for new tokens of the grant. Only its SHA-256
+    is stored. A second use may be a thief's, so it ends the grant.
     """
 
     __tablename__ = "refresh_token"

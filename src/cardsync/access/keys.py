@@ -1,7 +1,7 @@
 """Makes, checks, revokes and lists API keys. A key is shown once; only its hash is stored.
 
-A key is `csk_`, 32 random base62 characters and the base62 CRC-32 of both, so that a typo is
-refused without a query.
+A key consists of `csk_`, 32 random base62 characters, and the base62 CRC-32 of both. So a mistyped
+key is refused without a query.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def is_well_formed(key: str, prefix: str = PREFIX) -> bool:
 
 
 def key_hash(key: str) -> bytes:
-    # A key has 190 random bits, so one SHA-256 is enough. A slow hash would only slow the
-    # heartbeat.
+    # A key has 190 random bits, so one SHA-256 is enough. A slow hash would only slow down the
+    # agents' polls.
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -76,8 +76,9 @@ async def mint(session: AsyncSession, seller_id: int, name: str) -> MintedKey:
 async def replace(
     session: AsyncSession, seller_id: int, key_id: int, ends_at: datetime
 ) -> MintedKey | None:
-    """Make a key of the same name. The old key works until the first use of the new one, and until
-    `ends_at` at most. None if the old key is revoked or is already being replaced.
+    """Make a key with the same name as the old key. The old key works until the first use of the
+    new one, and until `ends_at` at most. Return None if the old key is revoked or is already being
+    replaced.
     """
     key = new_key()
     made = await sealed.replace_key(session, seller_id, key_id, key_hash(key), ends_at)
@@ -94,8 +95,8 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
 
 
 class ListedKey(NamedTuple):
-    """`revoked_at` is past. A key that is being replaced works until `ends_at`. The loss limits do
-    not count changes by an `own_script`.
+    """A key in the seller's list. A key that was replaced and has ended counts as revoked, and
+    `ends_at` is only in the future. The loss limits do not count the changes of an `own_script`.
     """
 
     key_id: int

@@ -1,5 +1,6 @@
-"""Finds what a link opens by the token in its address, `seller-thing-secret`, and admits its
-requests. The token is the one credential; cookies are ignored. Only the secret's hash is stored.
+"""Finds the row that a link opens, and admits the requests of the link. The address contains a
+token, `seller-row-secret`, which is the only credential; cookies are ignored. Only the secret's
+hash is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 _ENDED: Final = (errors.PullLinkEnded, errors.OfferLinkEnded, errors.AccountSuspended)
-# The link that the request opened, in the type of its room.
+# The link that the request opened. Each room has its own type for it.
 LINK: Final = ScopeValue[Any]("link")
 Find = Callable[[Database, str], Awaitable[tuple[Caller, Any]]]
 
@@ -31,7 +32,7 @@ Find = Callable[[Database, str], Awaitable[tuple[Caller, Any]]]
 async def opened_by(
     database: Database, query: PolledQuery, token: str, *, sees_buyers: bool = True
 ) -> tuple[Caller, Sequence[Any]] | None:
-    """Return the caller of a link, and the columns of its query before the secret's hash."""
+    """Return the caller of a link, and the columns of `query` before the secret's hash."""
     parts = _FORM.fullmatch(token)
     if parts is None:
         return None
@@ -47,8 +48,8 @@ async def opened_by(
 
 
 def admitting_links(find: Find, kind: str) -> Callable[[ASGIApp], ASGIApp]:
-    """Return middleware that puts the caller and the link into the request, before its body is
-    read.
+    """Return middleware that puts the caller and the link into the request before its body is read.
+    `kind` names the kind of link for the rate limits.
     """
 
     def admitting(app: ASGIApp) -> ASGIApp:

@@ -1,8 +1,8 @@
-"""Tables of members besides `member` itself: `member_session`, `invitation`, `passkey` with its
-challenges, `installation_operator`, `identity_seal`, and `account_deletion`.
+"""The tables of members besides `member`: `member_session`, `invitation`, `passkey` with its
+challenges, `installation_operator`, `identity_seal` and `account_deletion`.
 
-They are global: a request is looked up in them by its token or credential, and sweeps look up
-deletions.
+These tables are global, because a request is looked up in them by its token or credential, and a
+job looks up the deletions of all sellers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cardsync.platform.database.columns import Base
 class MemberSession(Base):
     """A browser session.
 
-    Only the SHA-256 of its cookie is stored. A session that ends is deleted. `browser` is a
-    readable name (`sessions.py`), taken from the session's first request.
+    Only the SHA-256 of its cookie is stored. The row of a session that ends is deleted. `browser`
+    is a readable name (`sessions.py`), taken from the session's first request.
     """
 
     __tablename__ = "member_session"
@@ -40,8 +40,8 @@ class MemberSession(Base):
 
 
 class Invitation(Base):
-    """The link with which a member chooses a password. A newer link replaces it, and its use
-    deletes it.
+    """An invitation: a link with which a member chooses a password. A newer invitation replaces an
+    older one, and using it deletes it.
     """
 
     __tablename__ = "invitation"
@@ -58,7 +58,9 @@ class Invitation(Base):
 
 
 class Passkey(Base):
-    """A credential of a member's device: its public key and its signature counter."""
+    """A passkey: a credential of a member's device, with its public key and its
+    signature counter.
+    """
 
     __tablename__ = "passkey"
     __table_args__ = (own_member(),)
@@ -78,7 +80,9 @@ class Passkey(Base):
 
 
 class PasskeyChallenge(Base):
-    """Random bytes for a device to sign once and soon. For a sign-in it names no member."""
+    """Random bytes that a device signs only once and soon. A challenge for a sign-in names no
+    member.
+    """
 
     __tablename__ = "passkey_challenge"
     challenge: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
@@ -90,7 +94,7 @@ class PasskeyChallenge(Base):
 
 
 class InstallationOperator(Base):
-    """A member who also runs this installation. The page Operator opens only for them."""
+    """A member who also runs this installation. Only operators can open the page Operator."""
 
     __tablename__ = "installation_operator"
     member_id: Mapped[int] = mapped_column(
@@ -103,8 +107,8 @@ class InstallationOperator(Base):
 
 
 class IdentitySeal(Base):
-    """A seal, derived from the secret of a host that may create members and credentials. The
-    application's role cannot read it (`access/sealed.py`).
+    """A seal, derived from the secret of a host. Only a host with a seal may create members and
+    credentials. The application's database role cannot read this table (`access/sealed.py`).
     """
 
     __tablename__ = "identity_seal"
@@ -113,8 +117,8 @@ class IdentitySeal(Base):
 
 
 class AccountDeletion(Base):
-    """An account whose owner requested its deletion. The owner can cancel the deletion until
-    `begun_at`.
+    """An account whose owner requested its deletion. Until `begun_at` the owner can cancel the
+    deletion.
     """
 
     __tablename__ = "account_deletion"

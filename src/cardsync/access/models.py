@@ -1,5 +1,5 @@
-"""Tables of accounts: `seller`, `member`, `api_key`, `access_token` (global, because requests look
-them up) and `account` (tenant: plan and switches).
+"""The tables of accounts: `seller`, `member`, `api_key`, `access_token` (global, because requests
+are looked up in them) and `account` (tenant; it has the plan and the switches).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
 
 
 def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
-    """Return a foreign key from a row to a member of its own seller."""
+    """Return a foreign key to a member of the same seller."""
     return ForeignKeyConstraint(
         ["seller_id", "member_id"], ["member.seller_id", "member.id"], ondelete=ondelete
     )
@@ -43,15 +43,15 @@ class Seller(Base):
 
 
 class Member(Base):
-    """A person who signs in to a seller account: owner or staff.
+    """A person who signs in to a seller's account, as owner or staff.
 
-    Passwords are stored as Argon2 hashes; an invited member has none yet.
+    A password is stored as an Argon2 hash; an invited member has none yet.
     """
 
     __tablename__ = "member"
     __table_args__ = (
         Index("uq_member_email", text("lower(email)"), unique=True),
-        # Foreign keys to a member include its seller.
+        # Other tables' foreign keys to a member include the seller, so they need this index.
         Index("uq_member_seller_id_id", "seller_id", "id", unique=True),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -68,10 +68,11 @@ class Member(Base):
 
 
 class ApiKey(Base):
-    """Only the SHA-256 of a key is stored; the key itself is shown once.
+    """An API key. Only its SHA-256 is stored; the key itself is shown once.
 
-    A key that `replaces` another has not been used yet. Its first use revokes the other key, which
-    works until `ends_at` at most. The loss limits do not count changes by an `own_script`.
+    A key that `replaces` another key has not been used yet. Its first use revokes the other key,
+    which works until `ends_at` at most. The loss limits do not count the changes of an
+    `own_script`.
     """
 
     __tablename__ = "api_key"
@@ -91,11 +92,11 @@ class ApiKey(Base):
 
 
 class AccessToken(Base):
-    """A token of an assistant or a script, with its scopes; only its SHA-256 is stored.
+    """A token of an assistant or a script, with its scopes. Only its SHA-256 is stored.
 
-    A token without a grant was made by the operator. A grant's token copies the columns of the
-    grant that each request needs. It ends with the grant, and when the owner who gave it loses the
-    role (`grant_models.py`).
+    An operator made the tokens without a grant. A grant's token copies those columns of the grant
+    that each request needs. It ends with the grant, and when the owner who gave the grant loses
+    that role (`grant_models.py`).
     """
 
     __tablename__ = "access_token"
@@ -128,16 +129,19 @@ class AccessToken(Base):
 
 
 class Account(SettingsOfAccount, Base):
-    """One row per seller: the plan and every switch that the operator or the seller sets."""
+    """An account: the plan and all switches that an operator or the seller sets, in one row for
+    each seller.
+    """
 
     __tablename__ = "account"
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # The enabled product lines, the default one first; and those that the seller disabled.
+    # The product lines that the seller enabled, the default one first, and those that the seller
+    # disabled.
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text))
     disabled_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     credit_balance: Mapped[int] = mapped_column(server_default="0")
-    # When each switch of the network was turned on.
+    # The time when each switch of the network was turned on.
     network_consented_at: Mapped[datetime | None]
     network_published_at: Mapped[datetime | None]
     direct_minimum: Mapped[Decimal] = mapped_column(server_default="0.40")
@@ -150,11 +154,11 @@ class Account(SettingsOfAccount, Base):
     hard_floor: Mapped[Decimal | None]
     repricing_scope: Mapped[str] = mapped_column(server_default="all_games")
     shipping_adder: Mapped[Decimal | None]
-    # Larger price moves wait for the seller's approval (pricing/decisions).
+    # Price moves above these limits wait for the owner's approval (prices/decisions).
     review_up_bp: Mapped[int | None]
     review_down_bp: Mapped[int | None]
     review_first_price: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The value is review or automatic (recommendations/generate.py).
+    # The mode of suggestions: review or automatic (recommendations/generate.py).
     recommendations: Mapped[str] = mapped_column(server_default="review")
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 

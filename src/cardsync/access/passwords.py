@@ -1,5 +1,5 @@
-"""Checks and hashes passwords with Argon2 in threads, two at a time, so that a flood of sign-ins
-exhausts neither the event loop nor the memory.
+"""Checks and hashes passwords with Argon2 in threads, at most two at a time, so that many sign-ins
+exhaust neither the event loop nor the memory.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from cardsync.platform import errors, limits
 
 HASHER = PasswordHasher()
-# Hashes of another installation may cost up to the library's default.
+# A hash from another installation may cost as much as the library's default.
 _ALWAYS = PasswordHasher()
 _HASH_MOST = 200
 _turns = asyncio.Semaphore(2)
-# A hash of no member's password, so that a check without a member takes as long as one with a
-# member. One per hasher, because tests use a cheaper one.
+# The hash of a password that no member has, so that a check for an unknown member takes as long as
+# any other. There is one for each hasher, because tests use a cheaper hasher.
 _nobodys: dict[PasswordHasher, str] = {}
 
 
@@ -36,7 +36,7 @@ async def hashed(password: str) -> str:
 
 
 async def is_right(stored: str | None, password: str) -> bool:
-    """Check a password; a missing hash takes as long as a stored one."""
+    """Check a password. Without a stored hash, the check takes as long as with one."""
     async with _turns:
         return await asyncio.to_thread(_verify, stored, password)
 
@@ -52,7 +52,9 @@ def _verify(stored: str | None, password: str) -> bool:
 
 
 def takes_no_more(stored: str) -> bool:
-    """Return whether checking the hash costs at most as much as one that is made here."""
+    """Return whether checking this hash costs at most as much as checking a hash of this
+    installation.
+    """
     try:
         asked = extract_parameters(stored)
     except InvalidHashError:

@@ -1,7 +1,8 @@
-"""Limits how long a request may take: 503 if its answer does not begin in time, 400 if its body
-ends too early or arrives too slowly.
+"""Limits how long a request may take. It is refused with 503 if its answer does not begin in time,
+and with 400 if its body ends too early or arrives too slowly.
 
-The time for sending the body does not count toward the answer's limit; the body has its own limits.
+The time for receiving the body does not count toward the answer's limit; the body has its own
+limits.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 SLOWEST_BYTES = 1_000
-"""The lowest accepted speed of a body, in bytes a second."""
-# Waits for the database end earlier, with their own refusal. All other waits may last this many
+"""The lowest accepted speed of a body, in bytes per second."""
+# Waits for the database end earlier, with an error of their own. All other waits may last this many
 # seconds longer.
 _LATER = 0.25
 _OPTION = "patience"
@@ -35,14 +36,16 @@ def _polled(settings: Settings) -> float:
 
 
 def longest(settings: Settings) -> float:
-    """Return the longest limit that any route has."""
+    """Return the longest time limit of any route."""
     return settings.request_seconds + settings.backtest_seconds
 
 
 POLLED: dict[str, object] = {_OPTION: _polled}
-"""`opt` of the routes that agents poll: an agent that gets its answer in time polls again soon."""
+"""The `opt` of the routes that agents poll. Their limit is short, because an agent soon polls
+again.
+"""
 BACKTEST: dict[str, object] = {_OPTION: longest}
-"""`opt` of the route that prices many days in one request."""
+"""The `opt` of the route that prices many days in one request."""
 
 
 class Patience:
@@ -58,23 +61,25 @@ class Patience:
         self.answers = self.client_left = False
         self._reads = self._whole = False
         self._body_took = 0.0
-        # The current window: seconds spent waiting for the body, and bytes received.
+        # The current window: the seconds spent waiting for the body, and the bytes received.
         self._waited = 0.0
         self._came = 0
 
     def allow(self, seconds: float) -> None:
-        """Limit the time from the request to the answer's beginning, without the body's time."""
+        """Limit the time from the request to the beginning of the answer, without the time for the
+        body.
+        """
         self.deadline.at = self._began + self._body_took + seconds
         self._end_at(self.deadline.at + _LATER)
 
     def answering(self) -> None:
-        """Lift the time limit: the answer has begun, and sending it may take any time."""
+        """Remove the time limit: the answer has begun, and sending it may take any time."""
         self.answers = True
         self.deadline.at = inf
         self._end_at(None)
 
     def _end_at(self, when: float | None) -> None:
-        # A request past its limit may still answer, but its limit cannot move any more.
+        # After its limit a request may still answer, but the limit can no longer be moved.
         if not self.timeout.expired():
             self.timeout.reschedule(when)
 
@@ -104,7 +109,7 @@ class Patience:
         return message
 
     def _silence(self) -> float:
-        """Return how many more seconds the body may send nothing."""
+        """Return for how many more seconds the client may send nothing of the body."""
         window = self._settings.body_slow_seconds
         enough = self._came >= window * SLOWEST_BYTES
         left = window * (2 if enough else 1) - self._waited
@@ -128,7 +133,7 @@ class Patience:
 
 
 def _too_slow() -> errors.BadRequest:
-    # The connection closes, because the rest of the body is not read.
+    # The connection must close, because the rest of the body is not read.
     return errors.BadRequest("the body was sent too slowly", headers={"Connection": "close"})
 
 
@@ -136,7 +141,7 @@ _PATIENCE = ScopeValue[Patience]("patience")
 
 
 def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Middleware that ends requests which take too long."""
+    """Middleware that ends requests that take too long."""
 
     async def ended(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -174,7 +179,7 @@ async def _refuse(problem: errors.Problem, send: Send) -> None:
 
 
 def allow(scope: Scope, opt: Mapping[str, Any], settings: Settings) -> None:
-    """Apply the time limit of a route, which declares it in its `opt`: `opt=POLLED`."""
+    """Apply the time limit that a route declares in its `opt`: `opt=POLLED`."""
     seconds: Callable[[Settings], float] | None = opt.get(_OPTION)
     if seconds is not None:
         _PATIENCE.of(scope).allow(seconds(settings))

@@ -1,9 +1,9 @@
-"""Creates members and credentials by database functions, in a session. Nothing else can create a
-way to sign in.
+"""Creates members and credentials by database functions, within a session's transaction. There is
+no other way to create credentials for signing in.
 
-The application's role may not write these rows. Functions of the tables' owner write them, and
-require a proof that only a process with the installation's seal can make (`platform/secret.py`). So
-an injected statement cannot create an owner, a key or a session.
+The application's database role may not write these rows. Functions of the tables' owner write them,
+and require a proof that only a process with the installation's seal can make
+(`platform/secret.py`). So an injected SQL statement cannot create an owner, a key or a session.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ async def put_member(
     name: str,
     password_hash: str | None = None,
 ) -> int | None:
-    """Add a member, or change the role of one who has not joined yet. None if the address belongs
-    to another member.
+    """Add a member, or change the role of a member who has not joined yet. Return the member's ID;
+    None if the email address belongs to another member.
     """
     values = (seller_id, email, role, name, password_hash or "")
     found: int | None = await _run(session, "put_member", values)
@@ -44,7 +44,7 @@ async def set_password(session: AsyncSession, member_id: int, password_hash: str
 
 
 async def set_email(session: AsyncSession, seller_id: int, member_id: int, email: str) -> bool:
-    """Change a member's address; return False if the address belongs to another member."""
+    """Change a member's email address. Return False if it belongs to another member."""
     values = (seller_id, member_id, email)
     return await _run(session, "set_member_email", values) is not None
 
@@ -56,7 +56,7 @@ async def put_invitation(
     now: datetime,
     expires_at: datetime,
 ) -> None:
-    """Put an invitation in place of the member's earlier one."""
+    """Add an invitation, which replaces an earlier one of the same member."""
     await _run(session, "put_invitation", (member_id, token_hash), now, expires_at)
 
 
@@ -90,8 +90,8 @@ async def add_key(session: AsyncSession, seller_id: int, name: str, key_hash: by
 async def replace_key(
     session: AsyncSession, seller_id: int, key_id: int, key_hash: bytes, ends_at: datetime
 ) -> int | None:
-    """Add a key that replaces another, which works until `ends_at` at most. None if the old key is
-    revoked or is already being replaced.
+    """Add a key that replaces another key; that key works until `ends_at` at most. Return the new
+    ID; None if the other key is revoked or is already being replaced.
     """
     made: int | None = await _run(
         session, "replace_api_key", (seller_id, key_id, key_hash), ends_at
@@ -100,13 +100,15 @@ async def replace_key(
 
 
 async def mark_key(session: AsyncSession, seller_id: int, key_id: int, *, own_script: bool) -> bool:
-    """Set whether a key is the shop's own script. False if there is no such key, or it is revoked."""
+    """Set whether a key is the shop's own script. Return False if the key does not exist or is
+    revoked.
+    """
     values = (seller_id, key_id, int(own_script))
     return await _run(session, "mark_api_key", values) is not None
 
 
 async def settle_key(session: AsyncSession, seller_id: int, key_id: int, now: datetime) -> None:
-    """Revoke the key that this one replaces."""
+    """Revoke the key that this key replaces."""
     call = text("SELECT settle_api_key(:seller, :key, :now)")
     await session.execute(call, {"seller": seller_id, "key": key_id, "now": now})
 
@@ -138,13 +140,15 @@ async def add_code(
     buyer_data: bool,
     expires_at: datetime,
 ) -> None:
-    """Add the code of a consent, with which the client may fetch a grant once."""
+    """Add the code of a consent, which the client redeems once for a grant."""
     said = (client_id, redirect_uri, challenge, audience, ",".join(scopes), int(buyer_data))
     await _run(session, "add_oauth_code", (seller_id, member_id, code_hash, *said), expires_at)
 
 
 async def redeem_code(session: AsyncSession, code_hash: bytes, now: datetime) -> int | None:
-    """Make the grant of a valid code. None if the code was used or has expired."""
+    """Redeem a code and return the ID of the new grant; None if the code was used or
+    has expired.
+    """
     call = text("SELECT redeem_oauth_code(:hash, :now)")
     made: int | None = await session.scalar(call, {"hash": code_hash, "now": now})
     return made
@@ -159,8 +163,8 @@ async def add_grant_token(
     now: datetime,
     expires_at: datetime,
 ) -> bool:
-    """Add an access token to a grant, within the grant's scopes; return whether the grant is still
-    in force and the member who gave it is still an owner.
+    """Add an access token to a grant, with scopes of the grant. Return False if the grant has
+    ended, or the member who gave it is no longer an owner.
     """
     values = (seller_id, grant_id, token_hash, ",".join(scopes))
     return await _run(session, "add_grant_token", values, now, expires_at) is not None
@@ -177,7 +181,7 @@ async def add_refresh_token(
 
 
 async def use_refresh_token(session: AsyncSession, token_hash: bytes, now: datetime) -> bool:
-    """Mark the token as used; return whether this was its first use."""
+    """Mark the token as used. Return whether this was its first use."""
     call = text("SELECT use_refresh_token(:hash, :now)")
     return await session.scalar(call, {"hash": token_hash, "now": now}) is not None
 
@@ -185,7 +189,7 @@ async def use_refresh_token(session: AsyncSession, token_hash: bytes, now: datet
 async def end_keys(
     session: AsyncSession, seller_id: int, now: datetime, key_id: int | None = None
 ) -> None:
-    """Revoke a key of the seller, or all of them, for good."""
+    """Revoke one key of the seller, or all of them."""
     await _end(session, "end_api_key", seller_id, key_id, now)
 
 
@@ -198,8 +202,8 @@ async def end_tokens(
 async def end_grants(
     session: AsyncSession, seller_id: int, now: datetime, grant_id: int | None = None
 ) -> None:
-    """Revoke a grant of the seller, or all of them, with their tokens. The transaction must be the
-    seller's.
+    """Revoke one grant of the seller, or all of them, with their tokens. The transaction must be in
+    the seller's tenant scope.
     """
     await _end(session, "end_oauth_grant", seller_id, grant_id, now)
 
@@ -212,7 +216,7 @@ async def _end(
 
 
 async def is_known(session: AsyncSession) -> bool:
-    """Return whether the database has the seal of this process."""
+    """Return whether the database has this process's seal."""
     asked = {"message": "ready", "proof": _proof(session, "ready", ())}
     return bool(await session.scalar(text("SELECT is_sealed(:message, :proof)"), asked))
 
@@ -220,7 +224,7 @@ async def is_known(session: AsyncSession) -> bool:
 async def _run(
     session: AsyncSession, function: str, values: Sequence[int | str | bytes], *more: object
 ) -> Any:
-    """Call a database function; the proof covers the function's name and `values`."""
+    """Call a database function. The proof covers the function's name and `values`."""
     given = [*values, _proof(session, function, values), *more]
     named = {f"v{number}": value for number, value in enumerate(given)}
     call = f"SELECT {function}({', '.join(f':{name}' for name in named)})"
@@ -237,7 +241,7 @@ def _proof(session: AsyncSession, function: str, values: Sequence[int | str | by
 
 
 def _plain(value: int | str | bytes) -> str:
-    """Encode a value without the separator of the proof's message."""
+    """Encode a value so that it does not contain the separator of the proof's message."""
     if isinstance(value, int):
         return str(value)
     return (value.encode() if isinstance(value, str) else value).hex()

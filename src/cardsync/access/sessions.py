@@ -1,8 +1,8 @@
-"""Signs members in by email and password, and finds the `Caller` of a session's token.
+"""Signs members in by email address and password, and finds the `Caller` of a session's token.
 
-As with keys, a process caches only the session of a token. Whether the session is still valid is
-read on every request, in the same round trip as the account and the sync state. So a sign-out, a
-removed member or a suspended seller takes effect on the next request.
+As with keys, a process caches only which session a token belongs to. Every request reads whether
+the session is still valid, in the same round trip as the account and the sync state. So a sign-out,
+the removal of a member or the suspension of a seller takes effect on the next request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.settings import Settings
 
-# The first match counts: most browsers also name those that they descend from.
+# The first match counts, because most browsers also name older browsers in their User-Agent.
 _BROWSERS: Final = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -62,12 +62,12 @@ SESSION_CALLER = caller_query(
     "w.browser",
     "EXISTS (SELECT FROM installation_operator o WHERE o.member_id = m.id)",
 )
-# Least time between two writes of a session's last use.
+# The least time between two writes of a session's last use.
 _NOTED_SECONDS = 60
 
 
 class SignedIn(NamedTuple):
-    """A member with the seller's name and the session's token."""
+    """A signed-in member, with the seller's name and the session's token."""
 
     member_id: int
     name: str
@@ -90,7 +90,7 @@ async def caller_with(
     settings: Settings,
     user_agent: str | None = None,
 ) -> Caller:
-    """Return the caller of a session, whose account may be suspended. Raises Unauthorized."""
+    """Return the caller of a session. The account may be suspended. Raises Unauthorized."""
     now = clock.now()
     owner = await ring.owner(token)
     row = owner and await database.polled.first_row(owner[0], SESSION_CALLER, owner[1])
@@ -130,7 +130,7 @@ async def sign_in(
     password: str,
     earlier: str | None = None,
 ) -> SignedIn:
-    """Sign in with a new session, which replaces the browser's earlier one. Raises
+    """Sign a member in with a new session, which replaces the browser's earlier session. Raises
     InvalidCredentials or AccountSuspended.
     """
     query = select(Member).where(func.lower(Member.email) == func.lower(email.strip()))
@@ -142,8 +142,8 @@ async def sign_in(
     ):
         raise errors.InvalidCredentials
     async with database.shared() as session:
-        # The row must be unchanged since the slow check: if the password changed during it, this
-        # sign-in ends, too.
+        # The password may have been changed during the slow check. Then this sign-in fails, because
+        # the row must be unchanged.
         still = query.where(Member.id == member.id, Member.password_hash == member.password_hash)
         if await session.scalar(still.with_for_update(read=True)) is None:
             raise errors.InvalidCredentials
@@ -155,7 +155,9 @@ async def sign_in(
 
 
 async def begin(session: AsyncSession, settings: Settings, member: Member) -> SignedIn:
-    """Begin a session of a member; the transaction holds the member's row. Raises AccountSuspended."""
+    """Begin a session of a member, whose row the transaction has locked. Raises
+    AccountSuspended.
+    """
     await enter_tenant(session, member.seller_id)
     suspended = await session.scalar(
         select(Account.suspended).where(Account.seller_id == member.seller_id)
@@ -164,7 +166,7 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     if suspended or seller_name is None:
         raise errors.AccountSuspended
     deletion = await session.get(AccountDeletion, member.seller_id)
-    # An owner may sign in to cancel the deletion until it begins.
+    # Until the deletion begins, an owner may sign in to cancel it.
     if deletion and (deletion.begun_at or member.role != "owner"):
         raise errors.AccountSuspended("this account is scheduled for deletion")
     now = clock.now()
@@ -183,7 +185,7 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
 
 
 async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
-    """Return the signed-in member of a session that was just checked."""
+    """Return the member of a session that was just checked."""
     query = (
         select(Member, Seller.name)
         .join(Seller)
@@ -205,7 +207,7 @@ async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
 
 
 async def sign_out(session: AsyncSession, caller: Caller, token: str) -> None:
-    """End this session of the member."""
+    """End this one session of the member."""
     theirs = (
         MemberSession.seller_id == caller.seller_id,
         MemberSession.member_id == caller.member_id,
@@ -216,7 +218,7 @@ async def sign_out(session: AsyncSession, caller: Caller, token: str) -> None:
 
 
 async def end_all(session: AsyncSession, seller_id: int, member_id: int) -> None:
-    """End every session of the member."""
+    """End all sessions of the member."""
     await session.execute(
         delete(MemberSession).where(
             MemberSession.seller_id == seller_id, MemberSession.member_id == member_id
@@ -225,7 +227,7 @@ async def end_all(session: AsyncSession, seller_id: int, member_id: int) -> None
 
 
 async def drop_past(database: Database, settings: Settings, now: datetime) -> int:
-    """Delete the sessions and invitations that have ended; return how many."""
+    """Delete expired sessions and invitations; return their number."""
     idle_since = now - timedelta(seconds=settings.session_idle_seconds)
     async with database.shared() as session:
         over = text(

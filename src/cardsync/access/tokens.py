@@ -1,9 +1,9 @@
-"""Makes and checks the secrets of sessions and invitations, and the cookie that carries a session.
-Pure, except for random new tokens.
+"""Makes and checks the secrets of sessions and invitations, and the cookie that contains a
+session's token. Pure, except that new tokens are random.
 
-A session's CSRF token is derived from its cookie: a page that can't read the cookie can't compute
-the token, and nothing more is stored. Each time it is sent it is masked with random bytes, so that
-its bytes cannot be guessed from the length of a compressed page.
+A session's CSRF token is derived from its cookie, so nothing more is stored, and a page that cannot
+read the cookie cannot compute the token. The token is masked with random bytes each time it is
+sent, so that nobody can guess it from the length of a compressed page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CSRF_BYTES = 32
 
 
 def new_token() -> str:
-    """256 random bits."""
+    """Return a token of 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
@@ -51,13 +51,13 @@ def csrf_is_right(session_token: str, given: str | None) -> bool:
 
 
 def signed_number(session_token: str, number: int) -> str:
-    """Return a number for an address, signed so that only this session's pages can make it."""
+    """Return a number for an address with a signature that only this session's pages can make."""
     key = hashlib.sha256(b"number " + session_token.encode()).digest()
     return f"{number}-{hmac.new(key, str(number).encode(), 'sha256').hexdigest()[:24]}"
 
 
 def read_signed_number(session_token: str, given: str) -> int | None:
-    """Return the number of `signed_number`. None for any other text."""
+    """Return the number in a text of `signed_number`; None for any other text."""
     number = given.partition("-")[0]
     if not re.fullmatch(r"[0-9]{1,18}", number):
         return None
@@ -78,12 +78,14 @@ def is_secure(origin: str) -> bool:
 
 
 def cookie_name(origin: str) -> str:
-    """`__Host-` binds a cookie to this host; browsers accept the prefix only with Secure."""
+    """Return the cookie's name. The prefix `__Host-` binds a cookie to this host; browsers accept
+    it only with Secure.
+    """
     return f"__Host-{COOKIE}" if is_secure(origin) else COOKIE
 
 
 def session_token(cookies: Iterable[str], origin: str) -> str | None:
-    """Return the session token among the Cookie headers, if it is well formed."""
+    """Return the session token in the Cookie headers, if it is well formed."""
     name = cookie_name(origin)
     for header in cookies:
         for pair in header.split(";"):
@@ -99,11 +101,11 @@ def comes_from_here(
     hosts: Collection[str],
     ours: str,
 ) -> bool:
-    """Return whether the request comes from our own pages, by the browser's headers. A client
-    without these headers is not a browser, or is a very old one.
+    """Return whether the request comes from our own pages, by the headers that a browser sends. A
+    client without these headers is not a browser, or is a very old one, and is trusted.
 
-    `hosts` are other names or addresses of this service. With an origin of https, their http
-    addresses do not count.
+    `hosts` are other names or addresses of this service. An Origin with one of them must have the
+    scheme of `ours`.
     """
     if fetch_site not in (None, "same-origin", "none"):
         return False

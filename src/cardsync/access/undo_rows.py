@@ -1,9 +1,11 @@
-"""Declares how entries of the activity feed are undone by the images of their rows, and undoes
-them: under the lock, the rows are restored if they still equal their images after the entry.
+"""Undoes entries of the activity feed that changed rows. The entry has images of the rows before
+and after it. Under a lock, the rows get their earlier images back if they still equal the later
+ones.
 
-An entry holds `was` and `became`, and the row's key under the name of the declaration. Without that
-name, both are maps of keys to images. An image is a row's columns, the values of the compared
-columns in their order, or the value of the only one; an empty text is no row.
+An entry has the images `was` and `became`, and the row's key in the field that `UndoRows.key`
+names. If `key` is None, `was` and `became` are maps from keys to images. An image is a map of a
+row's columns, or the list of its compared columns' values, or the value of the only compared
+column. An empty text means that there is no row.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Images, RowImages
 from cardsync.platform.value_types import JsonMapping
 
-# An undo: it raises ChangedSince if something has changed since the entry.
+# A function that undoes an entry. It raises ChangedSince if the rows have changed since the entry.
 Undo = Callable[[AsyncSession, Caller, JsonMapping, datetime], Awaitable[None]]
 
 
 class Swap(NamedTuple):
-    """The images of rows after an entry and before it, and further fields for the sentences."""
+    """The images of rows after an entry and before it, and further values for the sentences."""
 
     became: Images
     was: Images
@@ -36,13 +38,16 @@ class Swap(NamedTuple):
 
 @dataclass(frozen=True)
 class UndoRows:
-    """Sentences are formats of the entry's fields, of `id`, the images `standing` and `became` of
-    the first row that has changed, its `columns`, and how `many` there are. `gone` is the
-    sentence for a row that was deleted, `again` for one that exists again.
+    """Declares how to undo the entries of one kind.
 
-    `room` is the largest number of rows and their name; `free` is a column whose values no two rows
-    share, and the sentence about the `holder`. `read` returns the images where they are not the
-    entry's; `then` writes the consequences.
+    `changed`, `gone` and `again` are sentences for an undo that is refused: the row has changed, it
+    was deleted, or it exists again. They are format strings with the entry's fields, `id`, the
+    images `standing` and `became` of the first changed row, its `columns`, and the number `many` of
+    changed rows.
+
+    `room` is the largest number of rows, and what they are called. `free` is a column whose value
+    must be unique, and the sentence about the `holder` of the value. `read` returns the images if
+    the entry does not have them. `then` writes what follows from the undo.
     """
 
     rows: RowImages
@@ -73,7 +78,7 @@ class UndoRows:
             await self.then(session, caller, entry, now)
 
     def stored(self, entry: JsonMapping) -> Swap:
-        """Return the images of an entry. Pure."""
+        """Return the images that an entry has. Pure."""
         became, was = (
             entry.get(name, entry.get(or_name))
             for name, or_name in (("became", "after"), ("was", "before"))
@@ -129,7 +134,7 @@ class UndoRows:
 
 
 def _differing(column: str, standing: Image, became: Image) -> list[str]:
-    """Return the differing fields of a column that is a map, or the column. Pure."""
+    """Return the differing keys of a column that is a map, or the column itself. Pure."""
     stored, meant = standing[column], became[column]
     if not isinstance(stored, Mapping) or not isinstance(meant, Mapping):
         return [column]

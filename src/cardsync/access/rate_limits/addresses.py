@@ -1,7 +1,7 @@
-"""Finds the client's address of a request: the peer, or the address that trusted proxies report in
+"""Finds the address of a request's client: the peer's, or the one that trusted proxies report in
 X-Forwarded-For. Pure.
 
-An IPv6 address is cut to its /64, because a provider gives each customer a /64.
+An IPv6 address is reduced to its /64, because providers give each customer a /64.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ UNKNOWN = "unknown"
 
 
 def read_address(text: str) -> Address | None:
-    """Read `192.0.2.7`, `192.0.2.7:443`, `2001:db8::7`, `[2001:db8::7]:443`; None for any other
-    text.
+    """Read an address like `192.0.2.7`, `192.0.2.7:443`, `2001:db8::7` or `[2001:db8::7]:443`.
+    Return None for any other text.
     """
     text = text.strip()
     if text.startswith("["):
@@ -34,15 +34,15 @@ def read_address(text: str) -> Address | None:
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """Return the rightmost hop that is not a trusted proxy. `forwarded` holds the X-Forwarded-For
-    headers in order.
+    """Return the rightmost address that is not a trusted proxy. `forwarded` are the X-Forwarded-For
+    headers in their order.
     """
     client = read_address(peer or "")
     hops = [hop for header in forwarded for hop in header.split(",")]
     while client is not None and hops and any(client in network for network in trusted):
         before = read_address(hops.pop())
         if before is None:
-            # A proxy that hides its client is treated as the client.
+            # If a proxy hides its client, the proxy counts as the client.
             break
         client = before
     return _holder(client)

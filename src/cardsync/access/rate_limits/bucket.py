@@ -1,8 +1,8 @@
-"""One token bucket as this process sees it: it admits a request, refuses it, or first requires a
-report to the other processes. Pure.
+"""One token bucket in this process. It admits a request, refuses it, or first requires a report to
+the other processes. Pure.
 
-The arrival time is a lower bound of the true one on this process's monotonic clock: the database's
-last value plus the requests admitted here since.
+`tat`, the theoretical arrival time on this process's monotonic clock, is never later than the true
+one: it is the database's last value plus the requests that this process has admitted since.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Bucket:
         self.name = f"{group}:{holder}"
         self.policy = f'"{group}";q={limit.count};w={WINDOW}'
         self.tat = float("-inf")
-        # Number of admitted requests that are not in the database yet.
+        # The number of admitted requests that are not yet in the database.
         self.unsaid = 0
-        # When the holder's credentials were last found valid.
+        # The time when the holder's credentials were last found valid.
         self.checked_at = float("-inf")
 
     def is_empty(self, now: float) -> bool:
@@ -51,15 +51,15 @@ class Bucket:
         """Apply the database's answer to a report of `said` requests. The answer was read at
         `asked_at` or later, when the arrival time was `ahead` seconds in the future.
 
-        Until the answer arrives these requests stay in `unsaid`, because requests that this process
-        admits during the exchange are not in the database yet.
+        The reported requests stay in `unsaid` until the answer arrives. The requests that this
+        process admits during the exchange are not in the answer.
         """
         self.unsaid -= said
         self.tat = max(self.tat, asked_at + ahead + self.unsaid * self.limit.emission)
 
     def state(self, now: float) -> str:
-        """Return the RateLimit item: how many requests may be sent at once, and the seconds until
-        the bucket is full; if none is left, the seconds until the next is admitted.
+        """Return the item for the RateLimit header: how many requests may be sent now, and the
+        seconds until the bucket is full; if none may be sent, the seconds until the next one may.
         """
         left = gcra.remaining(self.limit, self.tat, now)
         if left:

@@ -1,10 +1,11 @@
-"""The token buckets of a process, shared with other processes through the table `rate_limit`.
+"""The token buckets of a process, which it shares with other processes through the table
+`rate_limit`.
 
-A process admits requests by its own state and reports them later: one statement per second sends
-the spending of all buckets and returns the other processes' spending. A bucket that spends a large
-part of what is left is reported at once, before it admits more. Requests that are admitted beyond
-the limit in between count in the arrival time and delay later ones, so the rate is exact in the
-long run. See docs/adr/0006.
+A process admits requests by its own state and reports them later. One statement per second sends
+the requests of all buckets and returns what the other processes admitted. A bucket that has used a
+large part of the remaining requests is reported at once, before it admits more. Processes may
+together admit more requests than the limit between two reports; these requests move the arrival
+time and delay later ones, so the rate is exact in the long run. See docs/adr/0006.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from cardsync.platform.limits import Limit
 
 
 class RateLimit(Base):
-    """A token bucket in the manner of GCRA. The table is global and unlogged: a crash of the
-    database loses only the limits. `bucket` names group and holder (`general:k17`,
-    `anonymous:192.0.2.7`). `tat` is the theoretical arrival time.
+    """A token bucket, computed with GCRA. The table is global, and unlogged because a crash of the
+    database loses only the state of the limits. `bucket` names the group and the holder
+    (`general:k17`, `anonymous:192.0.2.7`). `tat` is the theoretical arrival time.
     """
 
     __tablename__ = "rate_limit"
@@ -43,7 +44,7 @@ class RateLimit(Base):
 
 log = structlog.get_logger(__name__)
 
-# Times are sent and read relative to the database's clock, the only one that all hosts share.
+# Times are sent and read relative to the database's clock, because all hosts share only that clock.
 EXCHANGE_SQL = """
     INSERT INTO rate_limit AS b (bucket, tat)
     SELECT bucket, now() + spent * interval '1 second'
@@ -51,7 +52,7 @@ EXCHANGE_SQL = """
     ON CONFLICT (bucket) DO UPDATE SET tat = greatest(b.tat, now()) + (excluded.tat - now())
     RETURNING b.bucket, extract(epoch FROM b.tat - now())::float8
 """
-# SKIP LOCKED, because this statement must not wait for an exchange that waits for it.
+# SKIP LOCKED, because this statement must not wait for an exchange that may wait for it.
 DROP_PAST_SQL = text("""
     DELETE FROM rate_limit WHERE bucket IN
         (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes'
@@ -59,7 +60,7 @@ DROP_PAST_SQL = text("""
 """)
 EXCHANGE_ROWS = 5_000
 EXCHANGE_SECONDS = 2.0
-# After a failed exchange, no request waits for another exchange during this time.
+# For this time after a failed exchange, no request waits for another exchange.
 REST_SECONDS = 1.0
 
 
@@ -67,8 +68,8 @@ class Buckets:
     def __init__(self, database: Database, size: int = 50_000) -> None:
         self._database = database
         self._size = size
-        # Each group has its own maximum of buckets, so that a flood from many addresses does not
-        # evict the keys' buckets.
+        # Each group has its own maximum number of buckets, so that requests from many addresses
+        # cannot evict the buckets of keys.
         self._kept: dict[Group, OrderedDict[str, Bucket]] = {
             group: OrderedDict() for group in Group
         }
@@ -89,7 +90,7 @@ class Buckets:
         return bucket
 
     async def take(self, bucket: Bucket) -> bool:
-        """Admit or refuse one request."""
+        """Return whether one request is admitted, and count it."""
         while True:
             now = clock.monotonic()
             verdict = bucket.verdict(now)
@@ -103,21 +104,21 @@ class Buckets:
         return True
 
     async def settle(self, bucket: Bucket) -> None:
-        """Report the admitted requests before a refusal promises how long to wait. A later report
-        would count from a later moment.
+        """Report the admitted requests before a refusal names the time to wait. A later report
+        would count from a later time, so the time to wait would be too short.
         """
         if bucket.unsaid and clock.monotonic() >= self._rests_until:
             await self._report(bucket)
 
     def note(self, bucket: Bucket) -> None:
-        """Add the bucket to the next flush, which reports it and reads its state. A refusal before
-        that costs no statement.
+        """Add the bucket to the next flush, which reports it and reads its state. So a refusal
+        needs no statement of its own.
         """
         self._noted[bucket.name] = bucket
 
     async def _report(self, bucket: Bucket) -> None:
-        """Report a bucket; one statement runs at a time. Buckets that wait for their turn share the
-        next statement, so a flood uses one connection.
+        """Report a bucket. Only one statement runs at a time, and the buckets that wait for it
+        share the next statement. So many requests use only one connection.
         """
         self._asked[bucket.name] = bucket
         async with self._turn:
@@ -125,7 +126,7 @@ class Buckets:
                 await self._exchange_or_rest()
 
     async def flush(self) -> None:
-        """Report this process's spending and read that of the others."""
+        """Report the requests that this process admitted, and read those of the others."""
         self._asked.update(islice(self._noted.items(), EXCHANGE_ROWS))
         async with self._turn:
             if self._asked:
@@ -136,8 +137,8 @@ class Buckets:
             async with asyncio.timeout(EXCHANGE_SECONDS):
                 await self._exchange()
         except Exception as e:
-            # Each process then applies the limits by its own state; a request never fails because
-            # of a failed exchange.
+            # After a failed exchange each process applies the limits by its own state, so that no
+            # request fails.
             self._rests_until = clock.monotonic() + REST_SECONDS
             log.warning("rate_limits_not_exchanged", kind=type(e).__name__)
 
@@ -172,8 +173,8 @@ class Buckets:
                 try:
                     yield
                 finally:
-                    # Do not cancel the task during an exchange: that would cost its connection, and
-                    # leave no time to report the rest.
+                    # Wait for a running exchange before canceling the task: canceling an exchange
+                    # would close its connection and leave no time to report the rest.
                     await self._turn.acquire()
         finally:
             self._turn.release()
@@ -181,7 +182,7 @@ class Buckets:
 
 
 async def drop_past(database: Database) -> int:
-    """Delete full buckets; a missing bucket counts as full."""
+    """Delete full buckets. A missing bucket counts as full."""
     async with database.shared() as session:
         gone = await session.execute(DROP_PAST_SQL)
     assert isinstance(gone, CursorResult)

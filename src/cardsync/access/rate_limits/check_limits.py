@@ -1,8 +1,8 @@
-"""Checks a request against the limits of its key or address, and raises `RateLimited` if it must
-wait.
+"""Checks a request against the limits of its key or address. Raises `RateLimited` if the client
+must wait.
 
-The checked buckets are stored in the scope; the outermost ASGI layer reports them in the headers of
-every answer.
+The checked buckets are stored in the scope, and the outermost middleware shows them in the headers
+of every answer.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from cardsync.platform.settings import Settings
 if TYPE_CHECKING:
     from litestar.types import Scope
 
-# How long a key that was valid counts as valid while its requests are refused: a flood then costs
-# no query.
+# For so many seconds a valid key counts as valid while its requests are refused, so that a flood of
+# requests causes no queries.
 BELIEVED_SECONDS = 0.5
 _LOOKED_AT = ScopeValue[list[Bucket]]("rate_limit_buckets")
 
 
 class RateLimits:
-    """Each web process has one object."""
+    """The rate limits of a web process, which has one object of this class."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.buckets = Buckets(database)
@@ -41,16 +41,16 @@ class RateLimits:
         self._trusted = read_networks(settings.trusted_proxies)
 
     def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, object]) -> list[Bucket]:
-        """Return the enabled buckets of GENERAL and of the narrower group that the route's `opt`
-        declares.
+        """Return the buckets of a key that are on: GENERAL, and the narrower group that the route's
+        `opt` declares.
         """
         return self._of_bearer(scope, f"k{key_id}", opt)
 
     def of_token(
         self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, object]
     ) -> list[Bucket]:
-        """Return the buckets of a token. The tokens of a grant share the grant's buckets, so that
-        new tokens get no new limits.
+        """Return the buckets of a token. All tokens of a grant share its buckets, so that new
+        tokens do not raise the limits.
         """
         return self._of_bearer(scope, _holder("token", token_id, grant_id), opt)
 
@@ -58,8 +58,8 @@ class RateLimits:
         return self._look_at(scope, holder, *groups_of(opt))
 
     async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, object]) -> None:
-        """Admit a call that an admitted request makes to this same process. GENERAL has already
-        counted the request.
+        """Admit a call that an admitted request makes to this process itself. GENERAL has already
+        counted that request.
         """
         group = group_of(opt)
         if group is not Group.GENERAL:
@@ -67,26 +67,26 @@ class RateLimits:
             await self._admit(scope, self._look_at(scope, holder, group))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, object]) -> None:
-        """Admit one request of a signed-in member; all their browsers share the limit."""
+        """Admit one request of a signed-in member. All browsers of the member share the limit."""
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups_of(opt)))
 
     async def admit_link(
         self, scope: Scope, link_id: int, opt: Mapping[str, object], kind: str
     ) -> None:
-        """Admit one request by a link that several phones share. `kind` tells the kinds of links
-        apart, whose IDs overlap.
+        """Admit one request of a link, which several phones may share. `kind` names the kind of
+        link, because links of different kinds may have the same ID.
         """
         await self._admit(scope, self._of_bearer(scope, f"{kind}{link_id}", opt))
 
     async def admit_visitor(self, scope: Scope, opt: Mapping[str, object]) -> None:
-        """Admit one request of a visitor of a public buylist, by address. A page's pictures have a
-        limit of their own.
+        """Admit one request of a visitor to a public buylist, limited by address. The pictures of a
+        page have their own limit.
         """
         group = Group.PICTURES if group_of(opt) is Group.PICTURES else Group.BUYLIST
         await self._admit(scope, self._look_at(scope, self._client(scope), group))
 
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
-        """Refuse a request whose key was valid a moment ago and has nothing left. Raises
+        """Refuse a request whose key was valid a moment ago and has no requests left. Raises
         RateLimited.
         """
         now = clock.monotonic()
@@ -99,24 +99,25 @@ class RateLimits:
                 self._refuse(scope, bucket)
 
     async def admit_key(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
-        """Admit one request of a key that was just found valid."""
+        """Admit one request of a key that was just found valid. Raises RateLimited."""
         now = clock.monotonic()
         for bucket in buckets:
             bucket.checked_at = now
         await self._admit(scope, buckets)
 
     async def admit_anonymous(self, scope: Scope) -> None:
-        """Count a request without a valid credential before it is refused."""
+        """Count a request without a valid credential. Raises RateLimited."""
         await self._admit(scope, self._look_at(scope, self._client(scope), Group.ANONYMOUS))
 
     def of_address(self, scope: Scope) -> list[Bucket]:
-        """Return the bucket of the client's address if its limit is on."""
+        """Return the bucket of the client's address, if its limit is on."""
         return self._found(self._client(scope), Group.ANONYMOUS)
 
     async def admit_sign_in(self, scope: Scope, account: str) -> None:
-        """Admit an attempt to sign in. The limits are by address and account together, so that a
-        member who mistypes blocks nobody else, and by each alone, against guesses from many
-        addresses and at many accounts. The table stores a hash of the account's name.
+        """Admit an attempt to sign in. One limit is for the address and the account together, so
+        that a member who mistypes a password blocks nobody else. Two more are for each alone,
+        against guesses from many addresses or at many accounts. The table stores only a hash of the
+        account's name.
         """
         name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
         client = self._client(scope)
@@ -174,9 +175,9 @@ class RateLimits:
 
 
 def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return the raw headers of an answer: RateLimit-Policy and RateLimit of the IETF draft, with
-    one item per checked limit. If no limit was checked (an unknown path, a static file), they show
-    the limit of the client's address, which such a request does not use up.
+    """Return the headers RateLimit-Policy and RateLimit of the IETF draft, with one item for each
+    checked limit. If no limit was checked (an unknown path, a static file), they show the limit of
+    the client's address, which this request did not use.
     """
     buckets = _LOOKED_AT.find(scope)
     if not buckets:

@@ -1,8 +1,8 @@
-"""Computes one rate limit as a token bucket in the manner of GCRA, which stores a single number,
-the theoretical arrival time (`tat`). Pure.
+"""Computes a rate limit as a token bucket with the algorithm GCRA. It stores only one number, the
+theoretical arrival time (`tat`). Pure.
 
-The arrival time and the current time determine whether a request is admitted, how many more would
-be, and when the next one will be. Times are seconds on any clock.
+The arrival time and the present time determine whether a request is admitted, how many more are
+admitted now, and when the next one is admitted. Times are seconds on any clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def remaining(limit: Limit, tat: float, now: float) -> int:
 
 
 def seconds_until_admitted(limit: Limit, tat: float, now: float) -> int:
-    """Return whole seconds, at least 1, for Retry-After."""
+    """Return the whole seconds for Retry-After, at least 1."""
     return math.ceil(max(1.0, tat - now - limit.tolerance))
 
 
@@ -37,7 +37,7 @@ def seconds_until_full(tat: float, now: float) -> int:
 
 
 def may_go_unsaid(limit: Limit, tat: float, now: float) -> int:
-    """Return how many requests a process may admit before it must report to the others. The number
-    falls with what is left.
+    """Return how many requests a process may admit before it must report them to the others. The
+    fewer requests are left, the smaller this number.
     """
     return max(1, min(limit.burst // 8, remaining(limit, tat, now) // 4))

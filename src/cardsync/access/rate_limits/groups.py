@@ -1,7 +1,7 @@
-"""Finds the group of rate limits that a route declares, and reads the groups' limits from the
+"""Finds the group of rate limits that a route declares, and reads the limits of all groups from the
 settings.
 
-A route in a narrower group than GENERAL declares the group in its `opt`: `opt=UPLOADS`.
+A route in a narrower group than GENERAL declares that group in its `opt`: `opt=UPLOADS`.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ PICTURES = {_OPTION: Group.PICTURES}
 
 
 def group_of(opt: Mapping[str, Any]) -> Group:
-    """Return the group that a route declares; without one it is GENERAL."""
+    """Return the group that a route declares; GENERAL if it declares none."""
     return Group(opt.get(_OPTION, Group.GENERAL))
 
 
 def groups_of(opt: Mapping[str, object]) -> tuple[Group, ...]:
-    """Return the groups that count a request of a known caller. Pictures have a limit of their own,
-    because a page loads forty.
+    """Return the groups that count a request of a known caller. Pictures are not in GENERAL,
+    because a page loads forty of them.
     """
     own = group_of(opt)
     return (own,) if own in (Group.GENERAL, Group.PICTURES) else (Group.GENERAL, own)
 
 
 def limits_of(settings: Settings) -> dict[Group, Limit]:
-    """Return the limits that are on."""
+    """Return the limits of the groups whose limit is on."""
     read = {group: read_limit(getattr(settings, f"rate_limit_{group}")) for group in Group}
     return {group: limit for group, limit in read.items() if limit is not None}
