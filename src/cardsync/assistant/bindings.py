@@ -1,9 +1,9 @@
-"""Holds the table of an assistant's tools: each binding names an operation of the service's own
-API, and assistants reach no other operation.
+"""Defines the table of operations that assistants can call. Each binding names an operation of the
+service's own API; assistants reach no other operation.
 
-Argument and answer shapes are those of the API (`derive.py` reads them from its description), so
-nothing is described twice. A binding is called as a request to this process's own application
-(`own_api.py`): its rights, limits, checks and log are those of the route.
+The shapes of arguments and answers are those of the API (`derive.py` reads them from its
+description), so nothing is described twice. A call is a request to this process's own application
+(`own_api.py`), so the rights, limits, checks and log are those of the API's route.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from typing import Final, Literal, NamedTuple, get_args
 from cardsync.platform.value_types import JsonMapping
 
 Risk = Literal["none", "lists", "prices", "reviews", "sync"]
-"""The kind of action in the owner's permissions; a read has none."""
+"""The kind of action in the owner's permissions; `none` for a read."""
 RISKS: Final[tuple[Risk, ...]] = get_args(Risk)
 READ: Final = "mcp:read"
 WRITE: Final = "mcp:write"
 
 
 class Binding(NamedTuple):
-    """One operation. `tool` is the protocol's tool that calls it, `title` describes it."""
+    """An operation that an assistant can call. `tool` is the protocol's tool for it; `title`
+    describes it.
+    """
 
     name: str
     method: str
@@ -36,7 +38,9 @@ class Binding(NamedTuple):
 
     @property
     def function(self) -> str:
-        """The binding's name in a program of the code mode: lists.addCards is lists_add_cards."""
+        """The binding's function in a program of the code mode: lists.addCards is
+        lists_add_cards.
+        """
         return "".join(
             f"_{letter.lower()}" if letter.isupper() else letter for letter in self.name
         ).replace(".", "_")
@@ -129,7 +133,7 @@ FALLBACK: Final = BY_NAME["http.get"]
 
 
 class Argument(NamedTuple):
-    """One argument of a binding, with its place and name in a request."""
+    """An argument of a binding. `place` and `wire` are its place and its name in the request."""
 
     name: str
     place: Literal["path", "query", "body", "payload"]
@@ -144,8 +148,8 @@ def shown(argument: Argument) -> str:
 
 
 class Shapes(NamedTuple):
-    """A binding's arguments in order, the name of its answer in openapi.json, and its route's
-    description.
+    """The arguments of a binding in their order, the name of its answer in openapi.json, and the
+    description of its route.
     """
 
     arguments: tuple[Argument, ...]
@@ -155,7 +159,7 @@ class Shapes(NamedTuple):
 
 @cache
 def shapes() -> Mapping[str, Shapes]:
-    """Return the shapes of every binding by its name, as `make openapi` derived them."""
+    """Return the shapes of all bindings by name, as `make openapi` wrote them to shapes.json."""
     kept = json.loads(files(__package__).joinpath("shapes.json").read_text("utf-8"))
     return {
         name: Shapes(tuple(Argument(*one) for one in arguments), answer, about)

@@ -1,9 +1,9 @@
-"""Runs a small program of an assistant in a sandbox in which the bindings are functions.
+"""Runs an assistant's small program in a sandbox. Each binding is a function in the program.
 
-The interpreter runs in a worker process without files, network or imports, under limits of time,
-memory, calls and output; so a program can only compute, and call bindings. It stops at each call,
-and this process makes the call like a separate request: the credential is checked again. The report
-of a failed program lists the writes that it made.
+The interpreter runs in a worker process without files, network or imports, and with limits of time,
+memory, calls and output. So a program can only compute and call bindings. The interpreter stops at
+each call, and this process makes the call like a separate request, for which the credential is
+checked again. If a program fails, the report lists the writes that it made.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ MEMORY: Final = 50_000_000
 DEPTH: Final = 200
 CALLS: Final = 500
 PRINTED: Final = 50_000
-# The most values and characters that a program passes. A list that contains another one twice
-# counts it twice, as JSON would.
+# The most values and characters in a call's arguments or in a program's result. A list that occurs
+# twice in another list counts twice, as it would in JSON.
 VALUES: Final = 100_000
 CHARACTERS: Final = 10_000_000
-# Programs of one process at a time, one per seller; more are refused. The second figure is how long
-# the interpreter may take to begin.
+# The most programs that run in a process at the same time; a seller may run one. Further programs
+# are refused. WAIT_SECONDS is the longest wait for an interpreter to begin.
 WORKERS: Final = 4
 WAIT_SECONDS: Final = 5
-# The program ends this many seconds before the request does, so that its outcome can still be
-# reported.
+# A program is ended this many seconds before its request times out, so that its outcome can still
+# be reported.
 _EARLIER: Final = 2.0
-# A call that exceeds a rate limit is repeated after at most these seconds; longer waits are
-# refused.
+# A call that exceeds a rate limit is repeated if the wait is at most this many seconds, and refused
+# otherwise.
 LONGEST_WAIT: Final = 3
 SCHEMA: Final[JsonObject] = {
     "type": "object",
@@ -80,7 +80,7 @@ _LIMITS: Final[dict[str, object]] = {
 
 
 def _function(*_: object, **__: object) -> None:
-    """Represents a binding in a program; the interpreter stops at its call and never runs this
+    """Represents a binding in a program. The interpreter stops at its call and never runs this
     body.
     """
     raise AssertionError("a call of a binding is made by `_called`")
@@ -90,7 +90,7 @@ _NAMES: Final = dict.fromkeys(FUNCTIONS, _function)
 
 
 def description() -> str:
-    """Return the tool's description, with the functions and their arguments."""
+    """Return the tool's description, which lists the functions and their arguments."""
     functions = ", ".join(
         f"{name}({', '.join(shown(one) for one in shapes()[binding.name].arguments)})"
         for name, binding in FUNCTIONS.items()
@@ -103,7 +103,7 @@ def description() -> str:
 
 @dataclass(slots=True)
 class _Program:
-    """One program and the calls that it has made so far."""
+    """A running program: its calls by function, and its writes with their outcomes."""
 
     calls: Counter[str] = field(default_factory=Counter)
     writes: list[str] = field(default_factory=list)
@@ -118,7 +118,7 @@ def _writes(name: str) -> bool:
 
 
 class Broken(Exception):
-    """A program failed; the text has the reason and the calls that it had made."""
+    """A program failed. The text has the reason and the calls that the program had made."""
 
 
 async def run(scope: Scope, arguments: Mapping[str, object]) -> list[str]:
@@ -154,8 +154,8 @@ async def run(scope: Scope, arguments: Mapping[str, object]) -> list[str]:
 
 
 def _is_too_large(*values: object) -> bool:
-    """Return whether the values are larger than a request may be, counting shared parts each time.
-    The walk ends at the limit.
+    """Return whether the values are larger than a request may be. A value that occurs several times
+    counts each time. Counting stops at the limit.
     """
     left, characters, waiting = VALUES, CHARACTERS, list(values)
     while waiting:
@@ -212,7 +212,7 @@ async def _execute(
 
 
 async def _called(step: AsyncFunctionSnapshot, scope: Scope, done: _Program) -> AsyncSnapshot:
-    """Make the program's call of a binding and return its next step."""
+    """Make the call at which the program stopped, and resume the program."""
     name = str(step.function_name)
     if step.is_os_function:
         return await step.resume_not_handled()
@@ -243,7 +243,7 @@ async def _called(step: AsyncFunctionSnapshot, scope: Scope, done: _Program) -> 
 
 
 def _id(value: object) -> str:
-    """Return the ID in a write's answer, if it has one."""
+    """Return the ID and the status in the answer of a write, if the answer has them."""
     named = [value.get(key) for key in ("id", "plan_id")] if isinstance(value, dict) else []
     found = [one for one in named if isinstance(one, int | str)]
     status = value.get("status") if isinstance(value, dict) else None
@@ -256,11 +256,11 @@ def _id(value: object) -> str:
 async def _answer(
     scope: Scope, binding: Binding, given: tuple[object, ...], named: Mapping[str, object]
 ) -> Json:
-    """Return the answer of a call in the form that a program gets. Raises Refusal."""
+    """Make a call and return its answer as a value for the program. Raises Refusal."""
     try:
         arguments = _arguments(binding, given, named)
         answer = await own_api.call(scope, binding, arguments, None)
-        # A short wait for a rate limit is hidden from the program.
+        # A short wait for a rate limit happens here, so the program does not notice it.
         while answer.wait is not None and answer.wait <= LONGEST_WAIT:
             await asyncio.sleep(answer.wait)
             answer = await own_api.call(scope, binding, arguments, None)
@@ -276,8 +276,8 @@ async def _answer(
 def _arguments(
     binding: Binding, given: tuple[object, ...], named: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the arguments by name; positional ones follow the order of the table. `from_` is the
-    argument `from`, a keyword that no program can write.
+    """Return the arguments by name. Positional arguments are in the order of the binding's
+    arguments. Python programs write `from_` for an argument that is named `from`.
     """
     names = [one.name for one in shapes()[binding.name].arguments]
     if len(given) > len(names):
@@ -288,8 +288,8 @@ def _arguments(
 
 
 class Sandboxes:
-    """The worker processes of a web process, which has one object; they start with the first
-    program.
+    """The interpreters' worker processes of a web process, which has one object of this class. They
+    start with the first program.
     """
 
     def __init__(self) -> None:
@@ -300,7 +300,9 @@ class Sandboxes:
 
     @asynccontextmanager
     async def turn(self, seller_id: int) -> AsyncIterator[AsyncMonty]:
-        """Hold the seller's one turn. Raises ServiceUnavailable if it is taken, or all turns are."""
+        """Hold the seller's turn. Raises ServiceUnavailable if the seller or the process already
+        runs as many programs as allowed.
+        """
         if seller_id in self._running or len(self._running) >= WORKERS:
             raise errors.ServiceUnavailable("other programs are running; try again in a moment")
         self._running.add(seller_id)

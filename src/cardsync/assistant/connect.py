@@ -1,4 +1,4 @@
-"""Describes how each well-known client connects to the shop, for the page of assistants."""
+"""Describes how each well-known assistant connects to the shop, for the page of assistants."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 
 class Client(NamedTuple):
-    """`steps` are sentences. `command` is a command or file to copy, in which `{origin}` is the
-    address of the service and `{address}` that of its /mcp. A `remote` client connects from the
-    internet.
+    """An assistant's program. `steps` are sentences. `command` is a command or a file to copy; in
+    it `{origin}` is the service's address and `{address}` that of its /mcp. A `remote` program
+    connects from the internet.
     """
 
     key: str
@@ -20,7 +20,7 @@ class Client(NamedTuple):
     remote: bool = False
 
     def filled(self, origin: str, address: str) -> str:
-        """Return the command or file for this service."""
+        """Return the command or file with this service's addresses."""
         return self.command.replace("{origin}", origin).replace("{address}", address)
 
 

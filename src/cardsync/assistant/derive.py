@@ -1,7 +1,7 @@
-"""Derives the arguments and the answer of each binding from the API's own description, for
-`shapes.json`.
+"""Derives the arguments and the answer of each binding from the API's own description, and writes
+them to `shapes.json`.
 
-`OPEN_BODIES` describes the bodies of routes that parse them by hand.
+`OPEN_BODIES` describes the bodies that routes parse by hand.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, object]]] = {
     },
 }
 _REQUIRED: Final = {"name", "actions", "revision", "reviews", "rule"}
-# A member's click, a second form of an argument, and formats for people are not arguments of a
-# tool.
+# A tool does not get these arguments: a member's confirmation, a second form of another argument,
+# or a format for people.
 _LEFT_OUT: Final = {"confirm", "override_reason", "format", "product_line"}
-# Routes that parse these themselves describe them as texts.
+# The API's description has these parameters as texts, because their routes parse them by hand.
 _NUMBERS: Final = {"page", "per_page"}
 _PAYLOAD: Final = {"lists.addCards", "lists.removeCards"}
 _PAYLOAD_TOLD: Final = "The selection: marketplace_ids, else card_ids, else search with filters"
@@ -163,8 +163,8 @@ def _body(schemas: JsonMapping, binding: Binding, operation: JsonMapping) -> Jso
 
 
 def _plain(schemas: JsonMapping, schema: JsonMapping) -> JsonObject:
-    """Return the schema with its references resolved, without details that a caller does not need:
-    an argument that may be null may be omitted.
+    """Return the schema with resolved references, and without details that an assistant does not
+    need. An argument that may be null may also be omitted, so null is left out.
     """
     if "$ref" in schema:
         return _plain(schemas, schemas[schema["$ref"].rsplit("/", 1)[1]])

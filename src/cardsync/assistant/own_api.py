@@ -1,7 +1,8 @@
-"""Calls a binding: a request to this process's own application, with the caller's own credential.
+"""Calls a binding by a request to this process's own application, with the caller's own credential.
 
-Nothing leaves the process, and nothing is skipped: the route's admission, limits, checks, feed and
-log are those of a request from outside (docs/adr/0030-an-assistant-calls-the-interface.md).
+The request does not leave the process, but no step is skipped: the route's admission, limits,
+checks, activity feed and log are the same as for a request from outside
+(docs/adr/0030-an-assistant-calls-the-interface.md).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from cardsync.platform.value_types import Json, JsonMapping
 if TYPE_CHECKING:
     from litestar.types import Message, ReceiveMessage, Scope
 
-# No answer with a page of rows is larger; files are read by other means.
+# No answer with one page of rows is larger. Assistants get files in other ways.
 LARGEST: Final = 10_000_000
 _PASSED_ON: Final = (b"authorization", b"host", b"x-forwarded-for", b"x-forwarded-proto")
-# No ID or figure of the API is longer; Python refuses to format a very long number.
+# No ID or figure of the API is longer, and Python refuses to format very long numbers.
 _INTEGER_BITS: Final = 128
 _Text = str | int | float | bool
 
@@ -37,13 +38,15 @@ class Answer(NamedTuple):
 
     @property
     def is_refusal(self) -> bool:
-        """Return whether the answer has no body to use; a redirect leads to a page."""
+        """Return whether the answer has no body for a program. A redirect leads to a page for
+        people.
+        """
         return self.status >= 300
 
     @property
     def wait(self) -> int | None:
-        """Return the seconds after which the same call may be repeated, if it exceeded a rate
-        limit.
+        """Return the seconds after which a call that exceeded a rate limit may be repeated; None
+        for any other answer.
         """
         given = self.headers.get("retry-after", "") if self.status == 429 else ""
         return int(given) if given.isdigit() else None
@@ -54,7 +57,7 @@ class Answer(NamedTuple):
 
 
 class OwnRequest(NamedTuple):
-    """A request built from a binding and its arguments."""
+    """A request that is built from a binding and its arguments."""
 
     method: str
     target: str
@@ -96,7 +99,9 @@ def asked(binding: Binding, arguments: JsonMapping) -> OwnRequest:
 
 
 def own_path(given: object) -> str:
-    """Return the path and query of an address of our own API. Raises InvalidPayload for any other."""
+    """Return the path and query of an address of the service's own API. Raises InvalidPayload for
+    any other address.
+    """
     if not isinstance(given, str):
         raise errors.InvalidPayload("path: must be a string")
     try:
@@ -148,18 +153,18 @@ def _written(name: str, value: _Text) -> str:
 async def call(
     scope: Scope, binding: Binding, arguments: Mapping[str, object], caller: Caller | None
 ) -> Answer:
-    """Return the answer of the binding's route. `scope` is the request of the assistant. `caller`
-    was admitted with it, or is None if the credential must be checked again.
+    """Call the binding's route and return its answer. `scope` is that of the assistant's request.
+    `caller` was admitted with that request, or is None if the credential must be checked again.
 
-    Raises InsufficientScope before the arguments are checked, and InvalidPayload for arguments that
-    make no request.
+    Raises InsufficientScope before the arguments are checked, and InvalidPayload if no request can
+    be built from the arguments.
     """
     need_scope(scope, ADMITTED.of(scope), binding.scope)
     return await _send(scope, asked(binding, arguments), caller)
 
 
 def _inner(scope: Scope, request: OwnRequest, caller: Caller | None) -> dict[str, object]:
-    """Return the scope of the request for the application."""
+    """Return the ASGI scope of the request to the service's own application."""
     path, _, query = request.target.partition("?")
     headers = [pair for pair in scope["headers"] if pair[0] in _PASSED_ON]
     headers += [
@@ -199,8 +204,8 @@ async def _send(scope: Scope, request: OwnRequest, caller: Caller | None) -> Ans
     async def receive() -> ReceiveMessage:
         nonlocal sent
         if sent:
-            # A file's sender waits until its reader leaves, so this reader leaves after the last
-            # byte.
+            # The route that sends a file waits until its client disconnects, so report a disconnect
+            # after the last byte.
             await ended.wait()
             return {"type": "http.disconnect"}
         sent = True
@@ -234,4 +239,4 @@ def _streams(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 class _TooMuch(Exception):
-    """Ends an answer that is too long to read."""
+    """Ends an answer that is too large to read."""

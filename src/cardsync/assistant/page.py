@@ -1,4 +1,4 @@
-"""Prints docs/assistants.md from the table, the tools, the prompts and the errors."""
+"""Prints docs/assistants.md from the bindings, the tools, the prompts and the errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Holds the prompts for sellers' most frequent questions: each is a text with placeholders for its
-arguments.
+"""Defines the prompts for sellers' most frequent questions. Each prompt is a text with placeholders
+for its arguments.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 
 class Prompt(NamedTuple):
-    """`arguments` are its placeholders, each with a description; those in `optional` may stay
-    empty.
+    """A prompt. `arguments` are the placeholders in `text`, each with a description; those in
+    `optional` may be empty.
     """
 
     name: str
@@ -61,7 +61,7 @@ BY_NAME: Final = {prompt.name: prompt for prompt in PROMPTS}
 
 
 def filled(prompt: Prompt, given: dict[str, str]) -> str:
-    """Return the prompt's text. Raises KeyError for a missing argument."""
+    """Return the prompt's text with these arguments. Raises KeyError for a missing argument."""
     values = {
         name: given.get(name, "") if name in prompt.optional else given[name]
         for name in prompt.arguments

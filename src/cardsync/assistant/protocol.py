@@ -1,8 +1,8 @@
-"""Serves the assistants' protocol at /mcp: version 2026-07-28 and those of 2025 on one address,
-without sessions, each answer one JSON document.
+"""Serves the Model Context Protocol at /mcp. One address serves version 2026-07-28 and the versions
+of 2025, without sessions; each answer is one JSON document.
 
-Before the protocol is parsed, a request passes the same admission as any other of a key or a token.
-The protocol's library is imported with the first request, so that a process without assistants does
+A request is admitted like any other request with a key or a token before the protocol is parsed.
+The protocol's library is imported at the first request, so that a process without assistants does
 not load it.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cardsync.assistant.served import Served
 
 
-# A plan has at most a megabyte; a call adds a little around it.
+# A plan has at most a megabyte, and a call adds little to it.
 BODY_BYTES: Final = 2_000_000
 
 
@@ -55,12 +55,12 @@ class _Message(msgspec.Struct):
 
 
 def own_host(app: ASGIApp) -> ASGIApp:
-    """Middleware that refuses a request under another host's name, or from another site's page,
-    before anything else: a page whose name leads to our address is not a client.
+    """Middleware that first refuses a request for another host's name, or from another site's page.
+    A page whose host name resolves to this service's address must not pass as a client.
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        # A mount has no template of its own; the log and the metrics use this name.
+        # A mounted application has no path template, so logs and metrics use this name.
         scope["path_template"] = PATH
         settings: Settings = scope["litestar_app"].state.settings
         host = header(scope, b"host") or ""
@@ -75,7 +75,9 @@ def own_host(app: ASGIApp) -> ASGIApp:
 
 
 def _challenged(request: AnyRequest, problem: errors.Problem) -> Response[object]:
-    """Answer a refused credential, and name the document that explains how to get another."""
+    """Answer a refused credential. The answer names the document that explains how to get a new
+    one.
+    """
     url = metadata_url(request.app.state.settings, request.headers.get("host"))
     challenge = problem.headers.get("WWW-Authenticate", 'Bearer realm="cardsync"')
     problem.headers["WWW-Authenticate"] = f'{challenge}, resource_metadata="{url}"'
@@ -89,12 +91,12 @@ def _challenged(request: AnyRequest, problem: errors.Problem) -> Response[object
     opt=BY_BEARER | READS,
 )
 async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
-    """Handle one message of the protocol."""
+    """Answer one message of the protocol."""
     assert scope["type"] == ScopeType.HTTP
     if scope["path"].strip("/"):
         raise NotFoundException
     if scope["method"] != "POST":
-        # There is no stream to listen to, and no session to end.
+        # The service has no stream to read with GET, and no session to end with DELETE.
         raise errors.MethodNotAllowed(
             f"{scope['method']} is not allowed here", headers={"Allow": "POST"}
         )
@@ -118,7 +120,7 @@ router = Router(
 
 
 def _need_mode(scope: Scope, body: bytes) -> None:
-    """Refuse a write in a read-only session, before its arguments are checked. Raises
+    """Refuse a write with a token that may only read, before its arguments are checked. Raises
     InsufficientScope, BadRequest.
     """
     caller = ADMITTED.of(scope)
@@ -149,7 +151,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Yield the messages of a request whose body was already read."""
+    """Return a `receive` for a request whose body was already read."""
     told = False
 
     async def received() -> ReceiveMessage:
@@ -162,7 +164,8 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-# The library's prefix for an invalid body; its own reasons follow.
+# The beginning of the library's message about an invalid body, and the service's message in its
+# place.
 _SAYS: Final = {
     "Parse error": "Parse error: the body is not valid JSON",
     "Validation error": (
@@ -173,7 +176,7 @@ _SAYS: Final = {
 
 
 def _in_our_words(send: Send) -> Send:
-    """Send the library's answers, without the messages of its JSON parser."""
+    """Send the library's answers, but replace the messages of its JSON parser."""
     start: HTTPResponseStartEvent | None = None
 
     async def answer(message: Message) -> None:
@@ -205,8 +208,8 @@ def _reworded(body: bytes) -> bytes:
 
 
 class Assistants:
-    """The protocol's server and the sandboxes of a web process, which has one object; they run from
-    the first request to the end of the process.
+    """The protocol's server and the sandboxes of a web process, which has one object of this class.
+    They run from the first request to the end of the process.
     """
 
     def __init__(self) -> None:
@@ -218,7 +221,7 @@ class Assistants:
     async def ready(self) -> Served:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-        # A caller that leaves does not cancel work that others wait for.
+        # If the caller leaves, the server must still start, because other callers wait for it.
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Served:
@@ -227,7 +230,7 @@ class Assistants:
         return await made
 
     async def _live(self, made: asyncio.Future[Served]) -> None:
-        """Run the library's tasks in a separate task, because they outlive the first request."""
+        """Run the library's tasks in their own task, because they outlive the first request."""
         try:
             served = await asyncio.to_thread(_imported)
             async with served.running():

@@ -1,5 +1,5 @@
-"""Tells an assistant what to do after an error: one table from the API's codes to the next step,
-and the text of an error. docs/assistants.md prints the table.
+"""Explains to an assistant what to do after an error: a table from the API's error codes to the
+next step, and the text for an error. docs/assistants.md shows the table.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ PENDING: Final = "needs_review"
 
 
 class Refusal(Exception):
-    """A refused call, with its text; its code is the API's."""
+    """A refused call. `code` is the API's error code, and the text is for the assistant."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -71,12 +71,14 @@ class Refusal(Exception):
 
     @property
     def is_pending(self) -> bool:
-        """Return whether the call only waits for a member's click."""
+        """Return whether the call only needs a member's confirmation."""
         return self.code == PENDING
 
 
 def of_answer(answer: Answer) -> Refusal:
-    """Return the error in an answer of the API; HTML is for people."""
+    """Return the error in an answer of the API. A redirect means that only a member's session may
+    do this.
+    """
     if answer.status < 400:
         moved = f"moved to a page: {answer.headers.get('location', '')}"
         return _refusal(errors.SessionRequired.code, moved, "")

@@ -1,8 +1,9 @@
-"""Connects to the service's own public address as an assistant does, step by step, and reports
-which step failed.
+"""Connects to the service's own public address like an assistant, step by step, and reports which
+step failed.
 
-The test's client may only read, and loses its access at the end. The requests take the same route
-as those of an assistant on this network, so that a proxy that drops a header is detected.
+The test's client may only read, and its access ends with the test. Its requests take the same
+network route as those of an assistant in this network, so that the test detects a proxy that drops
+a header.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _READ: Final = "lists_list"
 
 
 class Step(NamedTuple):
-    """`failure` is a sentence, or empty if the step succeeded."""
+    """A step of the test. `failure` is a sentence, or empty if the step succeeded."""
 
     name: str
     failure: str = ""
@@ -48,7 +49,9 @@ async def run(
     caller: Caller,
     origin: str,
 ) -> list[Step]:
-    """Return the steps up to the first one that failed. Raises OwnerRequired, PaidPlanRequired."""
+    """Run the steps up to the first that fails, and return them. Raises OwnerRequired,
+    PaidPlanRequired.
+    """
     consent.may_consent(caller, clock.now())
     timeout = httpx.Timeout(_SECONDS)
     async with httpx.AsyncClient(base_url=origin, timeout=timeout, trust_env=False) as http:
@@ -166,7 +169,9 @@ class _Test:
             raise _Failed(f"The tool refused: {called['content'][0]['text'][:200]}")
 
     async def give_up(self) -> None:
-        """End the access, through the address if that works, and remove the client."""
+        """End the client's access, through the public address if that works, and remove
+        the client.
+        """
         if self._token:
             form = {"token": self._token, "client_id": self._client_id}
             with suppress(httpx.HTTPError, KeyError):

@@ -1,4 +1,4 @@
-"""Answers the protocol's messages from the table: the lists of tools and prompts, and calls."""
+"""Answers the protocol's messages: the lists of tools and prompts, and the calls of both."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Served:
             title="cardsync",
             instructions=INSTRUCTIONS,
             get_tool_input_schema=lambda _: None,
-            # Every caller of a release gets the same answer.
+            # In one release, all callers get the same lists.
             cache_hints={name: CacheHint(3_600_000, "public") for name in _LISTS},
             on_list_tools=_list_tools,
             on_call_tool=_call_tool,
@@ -97,7 +97,7 @@ class Served:
         }  # fmt: skip
         # Nothing here collects its spans.
         self._server.middleware.clear()
-        # Host and origin were checked before.
+        # The middleware has already checked the host and the origin.
         self._manager = StreamableHTTPSessionManager(
             self._server, json_response=True, stateless=True
         )
@@ -108,10 +108,10 @@ class Served:
             yield
 
     async def answer_call(self, scope: Scope, body: bytes, send: Send) -> bool:
-        """Answer a message if it is a plain call of a tool; return whether it was one.
+        """Answer a message if it is an ordinary call of a tool, and return whether it was.
 
-        The library would take as long for it as the read itself. All other messages are left to the
-        library, above all invalid ones.
+        The library would need as much time for the call as the operation itself. The library
+        answers all other messages, especially invalid ones.
         """
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
@@ -146,7 +146,7 @@ class Served:
 
 @cache
 def listed() -> list[types.Tool]:
-    """Return every tool in the protocol's form."""
+    """Return all tools in the protocol's form."""
     return [
         *(
             types.Tool(
@@ -188,7 +188,7 @@ async def _call_tool(
 
 
 def _is_plain(call: _Call, headers: dict[str, str], scope: Scope) -> bool:
-    """Return whether the call passes the library's checks of version 2026-07-28."""
+    """Return whether the call passes the checks that the library makes for version 2026-07-28."""
     body = {"method": call.method, "params": {"name": call.params.name, "_meta": call.params.meta}}
     found = classify_inbound_request(body, headers=headers)
     names = [(name.decode("latin-1"), "") for name, _ in scope["headers"]]
@@ -202,7 +202,7 @@ def _is_tool(name: str) -> bool:
 async def _answered(
     scope: Scope, name: str, arguments: dict[str, object] | None
 ) -> tuple[list[str], bool]:
-    """Return the blocks of a call's answer, and whether it is an error."""
+    """Call a tool. Return the blocks of its answer, and whether the answer is an error."""
     try:
         return await tools.call(scope, name, dict(arguments or {})), False
     except Refusal as refusal:

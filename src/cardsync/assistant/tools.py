@@ -1,7 +1,8 @@
-"""Groups the bindings into the protocol's tools, reads and writes separately, and calls them.
+"""Groups the bindings into the protocol's tools, with reads and writes in separate tools, and calls
+them.
 
-A tool of several bindings has an argument `what` that names one. The title of a tool names its
-bindings. Each tool gives all four hints.
+A tool with several bindings has an argument `what` that names one of them. The tool's title is the
+names of its bindings. Each tool has all four hints of the protocol.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 TOOLS_MOST: Final = 20
-# The hints of tools beyond reading. A delete or a price change destroys something. A list of a name
-# is made only once; a second plan is a new one. The network is not the seller's own.
+# The writes whose hints differ from those of other tools. DESTROYS delete something or change
+# prices. REPEATS are not idempotent: a second list with the same name is refused, and a second plan
+# is a new plan. OPEN_WORLD answer with data of other sellers.
 DESTROYS: Final = {"lists_delete", "lists_remove_cards", "plans_propose", "recommendations_decide"}
 REPEATS: Final = {"lists_create", "plans_propose"}
-# It was a tool of one operation: that is the default for callers that name none.
+# Tools that once had only one operation. Callers that do not send `what` still get that operation.
 WAS_ALONE: Final = {"plans_propose"}
 OPEN_WORLD: Final = {"discovery_find_availability"}
 _DETAIL: Final = {
@@ -53,7 +55,7 @@ class Tool(NamedTuple):
 
     @property
     def hints(self) -> dict[str, bool]:
-        """Return the protocol's four hints by their names."""
+        """Return the protocol's four hints by name."""
         return {
             "readOnlyHint": not self.writes,
             "destructiveHint": self.name in DESTROYS,
@@ -74,7 +76,9 @@ class Tool(NamedTuple):
         return "\n".join(f"{one.name}({_signature(one)}): {one.title}." for one in self.bindings)
 
     def schema(self) -> JsonObject:
-        """Return the JSON Schema of the arguments: of all bindings together, if there are several."""
+        """Return the JSON Schema of the tool's arguments; with several bindings, of the arguments
+        of all.
+        """
         properties: dict[str, object] = {}
         if len(self.bindings) > 1:
             names = [binding.name for binding in self.bindings]
@@ -95,8 +99,8 @@ class Tool(NamedTuple):
         return {**schema, "additionalProperties": False}
 
     def chosen(self, arguments: JsonObject) -> Binding:
-        """Remove `what` from the arguments and return the binding that it names. Raises
-        InvalidPayload.
+        """Return the binding that the argument `what` names, and remove `what` from the arguments.
+        Raises InvalidPayload.
         """
         if len(self.bindings) == 1:
             return self.bindings[0]
@@ -114,7 +118,9 @@ def _signature(binding: Binding) -> str:
 
 @cache
 def tools() -> Mapping[str, Tool]:
-    """Return every tool by its name, in the order of the table; the code mode's is last."""
+    """Return the tools by name, in the order of the bindings' table. The tool of the code mode is
+    not among them.
+    """
     grouped = groupby(sorted(TABLE, key=lambda one: _place(one.tool)), key=lambda one: one.tool)
     return {name: Tool(name, tuple(bindings)) for name, bindings in grouped}
 
@@ -124,13 +130,13 @@ def _place(tool: str) -> int:
 
 
 def writing(name: str) -> bool:
-    """Return whether a call of this tool needs the scope to write."""
+    """Return whether a call of this tool needs the scope for writing."""
     tool = tools().get(name)
     return tool is not None and tool.writes
 
 
 async def call(scope: Scope, name: str, arguments: dict[str, object]) -> list[str]:
-    """Call a tool and return the blocks of text of its answer. Raises Refusal."""
+    """Call a tool and return the text blocks of its answer. Raises Refusal."""
     caller = ADMITTED.of(scope)
     try:
         if name == code_mode.TOOL:

@@ -1,4 +1,6 @@
-"""Reads a client's metadata from a registration (RFC 7591) or from its metadata document. Pure."""
+"""Reads a client's metadata from its registration (RFC 7591) or from its metadata
+document. Pure.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +50,15 @@ def _name(given: object) -> str:
         return _NAMELESS
     if not isinstance(given, str):
         raise Refused("invalid_client_metadata", "client_name: must be a text")
-    # It is shown on the consent page: no character may reverse the text around it, or hide other
-    # text.
+    # The name is shown on the consent page, so it must not contain characters that reverse or hide
+    # the text around it.
     name = " ".join("".join(c if c.isprintable() else " " for c in given).split())
     return name[:NAME_CHARACTERS].strip() or _NAMELESS
 
 
 def must_be_public(told: Json) -> None:
-    """Refuse a metadata document of a client that authenticates by a secret or a key, which this
-    server cannot check. Parse and check the metadata. Raises Refused.
+    """Refuse the metadata document of a client that authenticates by a secret or a key, which this
+    server cannot check. Raises Refused.
     """
     method = told.get("token_endpoint_auth_method", "none")
     if method != "none" or "client_secret" in told:

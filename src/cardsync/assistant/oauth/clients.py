@@ -1,5 +1,5 @@
-"""Finds the client of a request: one that registered, or one whose `client_id` is the address of
-its metadata document. A document is cached for an hour.
+"""Finds the client of a request. A client either registered itself, or its `client_id` is the
+address of its metadata document. A document is cached for an hour.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def register(session: AsyncSession, told: object, now: datetime) -> OAuthC
 async def find(
     database: Database, settings: Settings, client_id: str, now: datetime
 ) -> OAuthClient:
-    """Return the client. Raises Unverified if it is unknown, or its document is invalid."""
+    """Return the client. Raises Unverified if the client is unknown or its document is invalid."""
     async with database.shared() as session:
         known = await session.get(OAuthClient, client_id)
     if known and (
@@ -99,7 +99,7 @@ async def is_known(session: AsyncSession, client_id: str) -> bool:
 
 
 async def note_use(session: AsyncSession, client_id: str, now: datetime) -> None:
-    """Record a use, after which a registered client stays."""
+    """Record that the client was used. A registered client without use is deleted."""
     first = update(OAuthClient).where(
         OAuthClient.client_id == client_id, OAuthClient.first_used_at.is_(None)
     )
@@ -112,7 +112,8 @@ _PAST: Final = """
         OR expires_at <= :long_ago AND known_by = 'document'
     RETURNING 1
 """
-# A code may still be redeemed when its client's document is due to be read again.
+# Documents are kept this long, because a code may be redeemed after its client's document has
+# expired.
 _DOCUMENTS_ARE_KEPT: Final = timedelta(days=1)
 
 
@@ -122,5 +123,5 @@ async def drop_past(session: AsyncSession, now: datetime) -> int:
 
 
 async def forget(session: AsyncSession, client_id: str) -> None:
-    """Delete a client that is no longer used."""
+    """Delete a client that is no longer needed."""
     await session.execute(delete(OAuthClient).where(OAuthClient.client_id == client_id))

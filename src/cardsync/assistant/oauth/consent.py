@@ -1,8 +1,8 @@
-"""Reads an authorization request, carries it through the consent page under a seal, and makes the
+"""Reads an authorization request, passes it through the consent page under a seal, and makes the
 code of a consent.
 
-The page's form returns the request unchanged: the seal binds it to the member who saw it and to the
-hour in which it was shown.
+The page's form sends the request back unchanged. The seal binds the request to the member who saw
+it, and expires after an hour.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Query = Sequence[tuple[str, str]]
 
 
 class ConsentRequest(msgspec.Struct, frozen=True):
-    """A request whose client and redirect address are verified. `host` is the host of the client's
-    document. None for a client that registered itself. `writes` is true if it also requests the
-    scope to write.
+    """An authorization request whose client and redirect address are verified. `host` is the host
+    of the client's document; None for a client that registered itself. `writes` is true if the
+    client also requests the scope for writing.
     """
 
     client_id: str
@@ -59,7 +59,7 @@ class ConsentRequest(msgspec.Struct, frozen=True):
 
 
 class RefusedAt(Exception):
-    """An error that is sent to the client at `address`."""
+    """An error of an authorization request, which is sent to the client at `address`."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -69,8 +69,8 @@ class RefusedAt(Exception):
 async def read_request(
     database: Database, settings: Settings, host: str | None, query: Query, now: datetime
 ) -> ConsentRequest:
-    """Parse the request. Raises Unverified until the redirect address is verified as the client's;
-    after that RefusedAt.
+    """Parse the authorization request. Raises Unverified before the redirect address is verified as
+    the client's, and RefusedAt after that.
     """
     names = Counter(name for name, _ in query)
     given = dict(query)
@@ -102,7 +102,9 @@ async def read_request(
 
 
 def _read(query: Query, names: Counter[str], given: dict[str, str], ours: str) -> set[str]:
-    """Return the scopes that may be offered. Raises Refused."""
+    """Check the request's parameters, and return the scopes that the page may offer. Raises
+    Refused.
+    """
     twice = [name for name, times in names.items() if times > 1 and name != "resource"]
     if twice:
         raise Refused("invalid_request", f"{twice[0]}: is there more than once")
@@ -118,19 +120,21 @@ def _read(query: Query, names: Counter[str], given: dict[str, str], ours: str) -
         raise Refused("invalid_request", f"state: has more than {STATE_CHARACTERS} characters")
     need_target([value for name, value in query if name == "resource"], ours)
     known = {scope for scope in given.get("scope", "").split() if scope in SCOPES}
-    # A request that names none of our scopes leaves the choice to the owner.
+    # If a client requests none of the service's scopes, the owner may choose among all of them.
     return known or set(SCOPES)
 
 
 def need_target(resources: Sequence[str], ours: str) -> None:
-    """Refuse any other resource than this service, which is the default. Raises Refused."""
+    """Check that each requested resource is this service. A request without a resource means this
+    service. Raises Refused.
+    """
     for resource in resources:
         if resource.rstrip("/") != ours:
             raise Refused("invalid_target", f"resource: must be {ours}")
 
 
 def may_consent(caller: Caller, now: datetime) -> None:
-    """Check that the member may consent. Raises OwnerRequired, PaidPlanRequired."""
+    """Check that the member may authorize an assistant. Raises OwnerRequired, PaidPlanRequired."""
     caller.must_be_owner()
     if not is_paid(caller.account.plan, caller.account.trial_ends_at, now):
         raise errors.PaidPlanRequired("assistants need a paid plan, and this account has none")
@@ -143,14 +147,16 @@ class _Sealed(msgspec.Struct, frozen=True):
 
 
 def sealed_request(settings: Settings, caller: Caller, asked: ConsentRequest, now: datetime) -> str:
-    """Return the hidden field of the consent page."""
+    """Return the value of the consent page's hidden field: the request with its seal."""
     assert caller.member_id is not None
     told = msgspec.json.encode(_Sealed(asked, caller.member_id, now + _SHOWN_FOR))
     return f"{urlsafe_b64encode(told).decode()}.{_seal(settings, told)}"
 
 
 def opened_request(settings: Settings, caller: Caller, field: str, now: datetime) -> ConsentRequest:
-    """Return the request that this member saw. Raises CsrfFailed."""
+    """Return the request in the consent page's hidden field, if this member saw it. Raises
+    CsrfFailed.
+    """
     told, _, seal = field.partition(".")
     try:
         text = urlsafe_b64decode(told.encode("ascii"))
@@ -180,7 +186,9 @@ async def approve(
     writes: bool,
     buyer_data: bool,
 ) -> str:
-    """Return a code for the client. Raises OwnerRequired, PaidPlanRequired, AccountEnding."""
+    """Make the code of a consent for the client. Raises OwnerRequired, PaidPlanRequired,
+    AccountEnding.
+    """
     may_consent(caller, now)
     if await session.get(AccountDeletion, caller.seller_id):
         raise errors.AccountEnding("this account is about to be deleted; keep it first")

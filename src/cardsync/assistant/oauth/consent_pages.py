@@ -1,8 +1,8 @@
-"""The page on which an owner authorizes an assistant, or refuses it (GET and POST
+"""The page on which an owner authorizes an assistant, or refuses to (GET and POST
 /oauth/authorize).
 
-It is a form without scripts. A request whose redirect address is not verified as the client's shows
-a page; every other error is sent to the client.
+The page is a form without scripts. If the redirect address is not verified as the client's, a page
+shows the error; every other error is sent to the client.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _POLICY = "Content-Security-Policy"
 
 @get(PATH, middleware=[among_strangers])
 async def consent_page(request: ApiRequest, database: Database, settings: Settings) -> AnyResponse:
-    """Show the page only after sign-in: only a member's browser may make this service fetch a
-    client's metadata.
+    """Show the consent page to a signed-in member. Others must sign in first, so that no stranger
+    can make this service fetch a client's metadata.
     """
     token = session_token(request.scope)
     query = _query(request)
@@ -57,7 +57,7 @@ async def consent_page(request: ApiRequest, database: Database, settings: Settin
     may_consent(caller, now)
     async with database.tenant(caller.seller_id) as session:
         who = await sessions.who(session, caller, token)
-    # Browsers apply the policy of the page with the form to the answer's redirect.
+    # Browsers apply the form's policy also to the redirect of its answer.
     policy = pages.HEADERS[_POLICY].replace(
         "form-action 'self'", f"form-action 'self' {redirects.source(asked.redirect_uri)}"
     )

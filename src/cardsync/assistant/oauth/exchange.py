@@ -1,8 +1,8 @@
-"""Issues tokens for a code or a refresh token, and ends a grant when a client requests it or when a
-code or token is used a second time.
+"""Issues tokens for a code or a refresh token. Ends a grant when its client requests that, or when
+a code or refresh token is used a second time.
 
-A code makes a grant once. A refresh token is used once, too: it is exchanged for the grant's next
-tokens. A second use, by a thief or by the client, ends the grant for both.
+A code creates a grant only once. A refresh token is exchanged only once for the grant's next
+tokens. If either is used again, a thief or the client did it, so the grant ends for both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tokens(msgspec.Struct):
 async def tokens_for(
     database: Database, settings: Settings, ours: str, form: Form, now: datetime
 ) -> Tokens:
-    """Answer a token request. `ours` is the audience. Raises Refused."""
+    """Answer a token request. `ours` is the audience of this service. Raises Refused."""
     for name, values in form.items():
         if len(values) > 1 and name != "resource":
             raise Refused("invalid_request", f"{name}: is there more than once")
@@ -101,7 +101,8 @@ async def _of_code(
 def _check_code(code: OAuthCode, form: Form, ours: str, verifier: str, now: datetime) -> None:
     if now >= code.expires_at:
         raise Refused("invalid_grant", "code: has expired")
-    # A client may omit the address (OAuth 2.1); if it names one, it must be the same.
+    # A client may omit the redirect address (OAuth 2.1). If it sends one, it must be that of the
+    # code.
     if form.get("redirect_uri", [code.redirect_uri])[0] != code.redirect_uri:
         raise Refused("invalid_grant", "redirect_uri: is not that of the authorization request")
     if code.audience != ours:
@@ -143,7 +144,9 @@ async def _of_refresh(
 
 
 def _narrowed(grant: OAuthGrant, form: Form) -> list[str]:
-    """Return the scopes of the next access token, never more than the grant's. Raises Refused."""
+    """Return the scopes of the next access token: the requested ones that the grant has. Raises
+    Refused.
+    """
     wanted = form.get("scope", [""])[0].split()
     known = SCOPES_KNOWN.intersection(wanted) or SCOPES_KNOWN
     scopes = [scope for scope in grant.scopes if scope in known]
@@ -153,12 +156,12 @@ def _narrowed(grant: OAuthGrant, form: Form) -> list[str]:
 
 
 async def _check_giver(session: AsyncSession, grant: OAuthGrant, now: datetime) -> None:
-    """Refuse if the member who gave the grant is no longer an owner, or the account may not have
+    """Check that the member who gave the grant is still an owner, and that the account may use
     assistants. Raises Refused.
     """
     of_member = (Member.seller_id == grant.seller_id) & (Member.id == grant.member_id)
     role = await session.scalar(select(Member.role).where(of_member))
-    # The role is read again when the token is added, in case it changes in the meantime.
+    # `sealed.add_grant_token` checks the role again, because it may change in the meantime.
     if role != "owner":
         raise Refused("invalid_grant", "the owner who gave access is no owner any more")
     account = await session.get(Account, grant.seller_id)
@@ -208,7 +211,7 @@ async def _issued(
 
 
 async def give_up(database: Database, form: Form, now: datetime) -> None:
-    """End the grant of a token that its client revokes (RFC 7009); an unknown token is ignored.
+    """End the grant of a token that the client revokes (RFC 7009). An unknown token is ignored.
     Raises Refused.
     """
     digest = keys.key_hash(_one(form, "token"))

@@ -1,5 +1,5 @@
-"""Lists the grants of a shop for its owner, sets their permission modes, revokes them, and
-deletes expired codes, tokens and clients, and unused grants.
+"""Lists a shop's grants for its owner, sets their permission modes, and revokes grants. Deletes
+expired codes, tokens and clients, and unused grants.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ModesGiven(msgspec.Struct):
 
 
 class NamedGrant(NamedTuple):
-    """A grant in force, the name of the owner who gave it, and its own permission modes."""
+    """A valid grant, the name of the owner who gave it, and the grant's own permission modes."""
 
     grant: OAuthGrant
     member_name: str
@@ -43,7 +43,7 @@ class NamedGrant(NamedTuple):
 
 
 async def listed(session: AsyncSession, caller: Caller) -> list[NamedGrant]:
-    """Return the grants in force, newest first. Raises OwnerRequired."""
+    """Return the valid grants, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
     query = (
         select(OAuthGrant, Member.name)
@@ -70,8 +70,9 @@ async def change_modes(
     body: Mapping[str, object],
     now: datetime,
 ) -> Modes:
-    """Set those permission modes of a grant that the body names. None resets one to the mode of all
-    tokens. Return the grant's own modes. Raises OwnerRequired, InvalidPayload, NotFound.
+    """Set the permission modes of a grant that the body names. The value None resets a mode to the
+    mode of all tokens. Return the grant's own modes. Raises OwnerRequired, InvalidPayload,
+    NotFound.
     """
     caller.must_be_owner()
     modes = read(body, ModesGiven).modes
@@ -89,8 +90,8 @@ async def _locked(session: AsyncSession, caller: Caller, grant_id: int) -> OAuth
 
 
 async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: datetime) -> None:
-    """End a grant, on every process from the next request on; a second revocation changes nothing.
-    Raises OwnerRequired, NotFound.
+    """Revoke a grant. Every process refuses its tokens from the next request on. A second
+    revocation changes nothing. Raises OwnerRequired, NotFound.
     """
     grant = await _locked(session, caller, grant_id)
     if grant.revoked_at is None:
@@ -99,7 +100,7 @@ async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: date
         note(session, caller, "assistant.revoked", summary, now, risk="medium")
 
 
-# A used code is kept for a while, so that a second use is recognized.
+# A used code is stored for this time, so that a second use is recognized.
 _CODES_ARE_KEPT: Final = timedelta(days=1)
 _CODES: Final = "DELETE FROM oauth_code WHERE expires_at <= :before RETURNING 1"
 _TOKENS: Final = """
@@ -115,8 +116,8 @@ _GRANTS: Final = """
 
 
 async def drop_past(database: Database, now: datetime) -> int:
-    """Delete expired codes, tokens and clients, and the grants whose long disuse has let all their
-    tokens expire; return how many.
+    """Delete expired codes, tokens and clients, and grants all of whose refresh tokens have
+    expired. Return the number of deleted rows.
     """
     async with database.shared() as session:
         gone = len((await session.execute(text(_TOKENS), {"now": now})).all())

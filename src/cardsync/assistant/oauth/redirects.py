@@ -1,7 +1,8 @@
-"""Decides which redirect addresses a client may have, and which of them a request names. Pure.
+"""Decides which redirect addresses a client may have, and whether a request's address is among
+them. Pure.
 
-Addresses are compared as texts. Any port of 127.0.0.1 and [::1] is accepted, because a program on
-the member's own machine listens on any free one (RFC 8252, section 7.3).
+Addresses are compared as texts, except that any port of 127.0.0.1 and [::1] is accepted, because a
+program on the member's own computer listens on a free port (RFC 8252, section 7.3).
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from urllib.parse import urlencode, urlsplit
 from cardsync.web.public_fetch import OWN_MACHINE, host_of
 
 CHARACTERS_MOST: Final = 2_000
-# Visible ASCII, without characters that browsers and programs interpret differently.
+# Visible ASCII characters, without those that browsers and programs interpret differently.
 _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
 _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?([/?].*)?")
-# Browsers handle these schemes themselves; any other may be a program's own.
+# Browsers handle these schemes themselves. Any other scheme may belong to a program.
 _NOT_OWN: Final = frozenset(
     ("about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "ftps", "gopher",
      "intent", "jar", "javascript", "mailto", "resource", "sms", "tel", "urn", "vbscript",
@@ -26,7 +27,7 @@ _NOT_OWN: Final = frozenset(
 
 
 def problem(uri: object) -> str | None:
-    """Return why no client may have this redirect address. None if one may."""
+    """Return why no client may have this redirect address; None if a client may."""
     if not isinstance(uri, str) or len(uri) > CHARACTERS_MOST or not _PLAIN.fullmatch(uri):
         return f"must be an address of at most {CHARACTERS_MOST} plain characters"
     scheme, colon, rest = uri.partition(":")
@@ -45,7 +46,7 @@ def problem(uri: object) -> str | None:
 
 
 def is_one_of(uri: str, registered: Iterable[str]) -> bool:
-    """Return whether the client registered this redirect address, and may have it."""
+    """Return whether the client registered this redirect address and may have it."""
     if problem(uri):
         return False
     wanted = _LOOPBACK.fullmatch(uri)
@@ -59,13 +60,15 @@ def is_one_of(uri: str, registered: Iterable[str]) -> bool:
 
 
 def shown(uri: str) -> str:
-    """Return where the address leads, in few words for a page: a host, or a scheme."""
+    """Return the target of the address in a few words for a page: its host or its scheme."""
     host = host_of(uri) or f"{uri.partition(':')[0]}:"
     return f"{host} (a program on your own computer)" if host in OWN_MACHINE else host
 
 
 def source(uri: str) -> str:
-    """Return the address's origin for a content security policy, which has no form for IPv6."""
+    """Return the address's origin for a content security policy. For IPv6 it is only the scheme,
+    because such a policy cannot contain an IPv6 address.
+    """
     scheme = uri.partition(":")[0]
     if scheme not in ("http", "https") or "[" in urlsplit(uri).netloc:
         return f"{scheme}:"
@@ -73,6 +76,6 @@ def source(uri: str) -> str:
 
 
 def with_answer(uri: str, **answer: str | None) -> str:
-    """Return the address with the fields of an authorization response."""
+    """Return the redirect address with the parameters of an authorization response."""
     told = urlencode({name: value for name, value in answer.items() if value is not None})
     return f"{uri}{'&' if '?' in uri else '?'}{told}"

@@ -1,4 +1,4 @@
-"""Defines the errors of the authorization server, whose bodies are those of OAuth (RFC 6749,
+"""Defines the errors of the authorization server. Their bodies are those of OAuth (RFC 6749,
 section 5.2): `{error, error_description}`.
 """
 
@@ -22,7 +22,9 @@ CODES = get_args(Code)
 
 
 class Refused(Exception):
-    """An error of the token, registration or revocation endpoint, or of an authorization response."""
+    """An error of the token, registration or revocation endpoint, or of an
+    authorization response.
+    """
 
     def __init__(self, error: Code, description: str) -> None:
         super().__init__(description)
@@ -37,6 +39,6 @@ class Refused(Exception):
 
 
 class Unverified(Exception):
-    """An authorization request whose redirect address is not verified as the client's: a page
-    reports it, and the browser is not redirected.
+    """An authorization request whose redirect address is not verified as the client's. A page shows
+    the error, and the browser is not redirected.
     """

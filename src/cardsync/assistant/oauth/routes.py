@@ -1,5 +1,5 @@
-"""HTTP routes of programs that request access: the server's metadata (RFC 8414, RFC 9728), dynamic
-registration (RFC 7591), tokens (RFC 6749) and their revocation (RFC 7009).
+"""The HTTP routes of programs that request access: the server's metadata (RFC 8414, RFC 9728),
+dynamic registration (RFC 7591), tokens (RFC 6749) and their revocation (RFC 7009).
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ async def server_metadata(request: ApiRequest, settings: Settings) -> ServerMeta
 
 @get([METADATA_PATH, METADATA_PATH + PATH])
 async def resource_metadata(request: ApiRequest, settings: Settings) -> ResourceMetadata:
-    """There is one resource, and clients look for it with its path and without."""
+    """Serve the metadata of the one resource. Clients look for it with and without the resource's
+    path.
+    """
     host = request.headers.get("host")
     return ResourceMetadata(audience(settings, host), [settings.origin_for(host)])
 
@@ -133,7 +135,7 @@ router = Router(
     path="/",
     route_handlers=[server_metadata, resource_metadata, register, token, revoke],
     exception_handlers={Refused: _refused},
-    # RFC 8414's document describes them.
+    # The metadata document of RFC 8414 describes these routes.
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )
