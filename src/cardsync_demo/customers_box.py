@@ -1,5 +1,5 @@
-"""Uploads a customer's collection in the demo: a Collectr file of some cards that the shop has,
-with one row that cannot be matched, and the standard buy rules.
+"""Uploads a customer's collection in the demo: a Collectr file of some of the shop's cards, with
+one row that cannot be matched. The standard buy rules value the collection.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONDITIONS: Final = ("Near Mint", "Near Mint", "Lightly Played", "Moderately Pl
 
 
 async def file_of(settings: Settings, seller_id: int) -> bytes:
-    """Return a file of every seventh of the shop's expensive cards."""
+    """Return a file with every seventh of the shop's expensive cards."""
     assert settings.database_url is not None
     async with (
         Database.open(settings.database_url, pool=1, hot_pool=1) as opened,
@@ -59,7 +59,7 @@ async def file_of(settings: Settings, seller_id: int) -> bytes:
 
 
 def show(console: Console, server: str, api_key: str, file: bytes) -> None:
-    """Upload the file to the shop, and print its value."""
+    """Upload the file to the shop, and print the collection's value."""
     console.rule("[bold]a customer's collection arrives", align="left")
     headers = {"Authorization": f"Bearer {api_key}"}
     with httpx.Client(base_url=server, headers=headers, timeout=60) as http:

@@ -1,4 +1,4 @@
-"""Makes an offer to the customer whose collection was uploaded in the demo."""
+"""Makes the demo's customer an offer for the uploaded collection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ DAYS: Final = 7
 
 
 def show(console: Console, http: httpx.Client, collection_id: int) -> None:
-    """Offer the rules' prices, and print the offer. A collection without value gets no offer."""
+    """Make an offer at the prices of the buy rules, and print it. Without a value there is no
+    offer.
+    """
     customer = http.post("/api/buying/customers", json=CUSTOMER).json()
     body = {"collection_id": collection_id, "customer_id": customer["id"]}
     drafted = http.post("/api/buying/offers", json=body)

@@ -1,4 +1,4 @@
-"""The project's own demo data: a small catalog and one seller's pricing export.
+"""The demo's data: a small catalog and one seller's pricing export.
 
 Names, sets and collector numbers are real; IDs, prices and quantities are invented. A few rows of
 the export are broken on purpose, so that the demo also shows rejected rows.
@@ -14,7 +14,7 @@ _HERE = Path(__file__).resolve().parent
 
 CATALOG: Path = _HERE / "catalog.csv"
 INVENTORY: Path = _HERE / "inventory.csv"
-# The amounts of a row: our names, and the columns that follow the market.
+# The columns that follow the market, by the program's own names of these amounts.
 MARKET = {
     "market": "TCG Market Price",
     "direct_low": "TCG Direct Low",
@@ -25,7 +25,7 @@ PRICE = "TCG Marketplace Price"
 
 
 def whole_rows() -> list[dict[str, str]]:
-    """Return the rows of today's export that are not broken on purpose."""
+    """Return the rows of today's export, without those that are broken on purpose."""
     with INVENTORY.open(newline="", encoding="utf-8-sig", errors="replace") as file:
         return [row for row in csv.DictReader(file) if _is_whole(row)]
 
@@ -42,7 +42,9 @@ def write_inventory(path: Path, age: int) -> None:
 
 
 def amounts_at(row: dict[str, str], age: int) -> dict[str, Decimal]:
-    """Return the row's amounts `age` days ago, by column, without those that it lacks."""
+    """Return the row's amounts `age` days ago, by column. Columns without an amount are
+    left out.
+    """
     sku = int(row["TCGplayer Id"])
     walks = {PRICE: price_walk.price_at} | dict.fromkeys(MARKET.values(), price_walk.market_at)
     return {name: walk(sku, age, Decimal(row[name])) for name, walk in walks.items() if row[name]}

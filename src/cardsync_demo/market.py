@@ -1,5 +1,5 @@
-"""Makes market observations of a few of the demo's cards and imports them as `cardsync market
-import` does, so that recommendations and badges have data.
+"""Makes market observations for a few of the demo's cards and imports them like `cardsync market
+import`, so that the demo has suggestions and badges.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEADER: Final = (
     "fetched_at",
     "observed_at",
 )
-# A larger rise than this waits for the owner's review.
+# A price that rises by more than this waits for the owner's review.
 LOOK_AT_RISES_BP: Final = 1_500
 _CARDS: Final = text("""
     SELECT p.marketplace_product_id AS product, c.condition, c.printing, c.language, c.price
@@ -51,14 +51,14 @@ _CARDS: Final = text("""
 
 
 async def set_limits(database: Database, seller_id: int) -> None:
-    """Make the demo's larger rises wait for a review."""
+    """Set the limit above which the demo's prices wait for a review when they rise."""
     async with database.tenant(seller_id) as session:
         account = await session.get_one(Account, seller_id)
         account.review_up_bp = LOOK_AT_RISES_BP
 
 
 async def observe(settings: Settings, seller_id: int) -> str:
-    """Import the observations, request recommendations, and return the import's sentence."""
+    """Import the observations, request suggestions, and return a sentence about the import."""
     assert settings.database_url is not None
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
         async with opened.tenant(seller_id) as session:
@@ -77,7 +77,8 @@ def _file(cards: Sequence[Row], now: datetime) -> str:
     output = io.StringIO()
     writer = csv.writer(output)
     writer.writerow(HEADER)
-    # The most expensive card was bought out; others are listed for more, or sell for more.
+    # The most expensive card was bought out. Some of the other cards are listed for more, the
+    # others sell for more.
     for place, card in enumerate(cards):
         rows = _bought_out(card.price, now) if place == 0 else _calm(place, card.price, now)
         for price, quantity, sold_at, seen_at in rows:
@@ -104,7 +105,7 @@ _Row = tuple[Decimal, int, datetime | None, datetime]
 
 
 def _bought_out(price: Decimal, now: datetime) -> Iterator[_Row]:
-    """Return the observations of a buy-out: twelve copies in the morning, two an hour ago, and
+    """Yield the observations of a buyout: twelve copies in the morning, two an hour ago, and the
     sales in between.
     """
     morning, lately = now - timedelta(hours=9), now - timedelta(hours=1)
@@ -119,8 +120,8 @@ def _bought_out(price: Decimal, now: datetime) -> Iterator[_Row]:
 def _calm(place: int, price: Decimal, now: datetime) -> Iterator[_Row]:
     seen = now - timedelta(hours=2)
     rise = Decimal(1) + Decimal(place % 3 + 1) / 10
-    # The undercut rule follows listings by itself, so a recommendation needs a card that only sells
-    # for more.
+    # The undercut rule already follows the listings, so a suggestion needs a card that has no
+    # higher listings but sells for more.
     if place % 2:
         for sale in range(5):
             yield price * rise, 1, now - timedelta(days=3 + sale), seen
@@ -130,7 +131,7 @@ def _calm(place: int, price: Decimal, now: datetime) -> Iterator[_Row]:
 
 
 def show(console: Console, server: str, api_key: str, said: str) -> None:
-    """Show the recommendations, as soon as the worker has made them."""
+    """Print the suggestions as soon as the worker has made them."""
     console.rule("[bold]the market's evidence", align="left")
     console.print(f"[green]✓[/] {said}", highlight=False)
     with httpx.Client(

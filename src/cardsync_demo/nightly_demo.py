@@ -1,7 +1,9 @@
-"""Runs `cardsync demo --public`: a demo shop that everybody may use, created again every night.
+"""Runs `cardsync demo --public`: a demo shop that everybody may use, and that is created anew every
+night.
 
-The next shop is created beside the current one, in its own folder, so that visitors wait only for a
-restart. A start creates a new shop, too: nothing of the last one is reused.
+The next shop is created in its own folder while the current one is still served, so that visitors
+only wait for a restart. Each start of the program creates a new shop, too; old shops are not
+reused.
 """
 
 from __future__ import annotations
@@ -32,17 +34,17 @@ from cardsync.platform.errors import CommandError
 from cardsync.platform.settings import PREFIX, Settings
 from cardsync_demo.story import say
 
-# In UTC: the early morning in all of the United States.
+# In UTC. This is early morning everywhere in the United States.
 NIGHT: Final = time(9, 0)
-# Creating a shop takes about a minute.
+# Creating a shop takes about a minute, and a failed attempt is repeated after this time.
 _AHEAD: Final = timedelta(minutes=10)
 _NO_LETTERS_OUT: Final = {"OUTWARD_REQUESTS": "false", "PICTURE_HOSTS": "", "OTLP_URL": ""}
-# All visitors share one account; each address has its own limit.
+# All visitors share one account, so only addresses have a limit of sign-ins.
 _ONE_ACCOUNT: Final = {"RATE_LIMIT_SIGN_IN_ACCOUNT": "0"}
 
 
 class _NightIsOver(Exception):
-    """The next shop is ready, and the night has begun."""
+    """Stops the current shop: the next shop is ready, and it is night."""
 
 
 def run_public(settings: Settings, night: time) -> None:
@@ -78,7 +80,7 @@ def _next(night: time) -> datetime:
 
 
 class _Making:
-    """A shop that a separate process is creating, which ends when the shop is complete."""
+    """The creation of a shop by a separate process, which exits when the shop is complete."""
 
     def __init__(self, shops: Path, *, begin: bool = True) -> None:
         self.folder = shops / f"{clock.now():%Y%m%d%H%M%S%f}"
@@ -88,7 +90,7 @@ class _Making:
             self.begin()
 
     def begin(self) -> None:
-        """Begin, or begin again some time after a failed try."""
+        """Start the creation. Start it again if it failed and some time has passed since."""
         if self._process is not None and (
             self._process.poll() in (None, 0) or clock.now() < self._begun_at + _AHEAD
         ):
@@ -98,7 +100,7 @@ class _Making:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = str(probe.getsockname()[1])
-        # The shop is created before it is public, because its own agent writes, too.
+        # The shop's own agent must be able to write, so the shop is not public while it is created.
         env = {name: value for name, value in os.environ.items() if name != f"{PREFIX}PUBLIC_DEMO"}
         env |= {f"{PREFIX}BIND": f"127.0.0.1:{port}", f"{PREFIX}METRICS_BIND": ""}
         place = ["--data-dir", str(self.folder)]
@@ -135,9 +137,9 @@ def _sign_in(folder: Path) -> str:
 
 
 def _serve(settings: Settings, folder: Path, coming: _Making, night: datetime) -> None:
-    """Serve a shop until the next one is ready after the night has begun."""
+    """Serve a shop until it is night and the next shop is ready."""
     os.environ[f"{PREFIX}PUBLIC_DEMO"] = _sign_in(folder)
-    # A backup would keep a shop that is replaced every night.
+    # Backups are off, because each shop is replaced after a day.
     own = settings.model_copy(update={"data_dir": folder, "daily_backups": False})
 
     def look(_: list[Child]) -> None:

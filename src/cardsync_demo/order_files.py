@@ -1,4 +1,4 @@
-"""Shows in the terminal what happened to the demo's orders, from the server's answers."""
+"""Prints the results of the demo's orders from the server's answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cardsync.platform.value_types import JsonObject
 
 MOST_WAIT = 60.0
 PER_PAGE = 200
-# The agent sends this many months per cycle.
+# The agent sends this many months of the sales summary per cycle.
 AGENT_MONTHS = 2
 SHIPPING = {"pwe": "in a plain envelope", "tracked": "tracked", "expedited": "expedited"}
 
@@ -36,7 +36,7 @@ def show_sent(console: Console, event: JsonObject) -> None:
 
 
 def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int]) -> None:
-    """Show what happened to the orders; nothing if there are none."""
+    """Print the results of the orders. Without orders nothing is printed."""
     with httpx.Client(
         base_url=server,
         headers={"Authorization": f"Bearer {api_key}"},
@@ -67,8 +67,8 @@ def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int])
 
 
 def send_older_months(server: str, api_key: str, summary: str) -> None:
-    """Send the months of a sales summary that the agent leaves for later cycles: all but the
-    newest two.
+    """Send the months of a sales summary that the agent would only send in later cycles: all but
+    the newest two.
     """
     rows = list(csv.DictReader(io.StringIO(summary)))
     headers = {"Authorization": f"Bearer {api_key}"}
@@ -96,7 +96,9 @@ def _json(http: httpx.Client, path: str) -> JsonObject:
 
 
 def finished(http: httpx.Client, upload_id: int) -> JsonObject:
-    """Return an upload's report once the worker has finished it; an upload is accepted before that."""
+    """Return an upload's report after the worker has finished the import, or after MOST_WAIT
+    seconds.
+    """
     ends = clock.monotonic() + MOST_WAIT
     while (report := _json(http, f"/api/v1/uploads/{upload_id}"))["state"] in (
         "queued",

@@ -1,8 +1,8 @@
-"""Writes the demo's order files: the marketplace's exports of today, of a shop that has sold the
-demo's inventory for a year.
+"""Writes the demo's order files: the exports that a marketplace makes today for a shop that has
+sold the demo's inventory for a year.
 
-The texts are always the same for the same inventory and day. People, addresses and sums are
-invented; one line of the order list is broken on purpose.
+For the same inventory and day the texts are always the same. People, addresses and sums are
+invented. One line of the order list is broken on purpose.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from cardsync_demo import demo_catalog, price_walk
 
 ORDERS = 420
 BUYERS = 190
-# Orders younger than the first number of days wait to ship; those younger than the second are being
-# shipped.
+# Orders that are younger than WAITING days wait to be shipped; those that are younger than
+# ON_THE_WAY days are on the way.
 WAITING, ON_THE_WAY = 2, 9
-# This order was canceled, and every one at this interval before it.
+# The order with number CANCELED was canceled, and then every order at this interval.
 CANCELED, CANCELED_EVERY = 17, 97
 FEES = Decimal("0.13")
 PLACES = [
@@ -55,7 +55,7 @@ class Order:
 
     @property
     def products(self) -> Decimal:
-        """Return the sum of the items at the prices of the order's day."""
+        """Return the sum of the items at their prices on the order's day."""
         prices = ((demo_catalog.amounts_at(row, self.age), count) for row, count in self.items)
         return sum((then[demo_catalog.PRICE] * count for then, count in prices), Decimal())
 
@@ -79,7 +79,7 @@ class Order:
 
 
 def files(today: date) -> dict[str, str]:
-    """Return the files by name."""
+    """Return the texts of the files by name."""
     orders = _orders(today)
     return {
         "order-list.csv": _table(LIST, map(_listed, orders))
@@ -106,7 +106,7 @@ def _order(
     n: int,
     today: date,
 ) -> Order:
-    # The shop grows: most of its orders are of the last months.
+    # The shop has grown, so most of its orders are from the last months.
     age = int((price_walk.DAYS - 1) * (n / ORDERS) ** 1.3)
     number = f"D0D0CAFE-{chance.getrandbits(24):06X}-{chance.getrandbits(20):05X}"
     items = [
@@ -137,7 +137,7 @@ def _for_sale(row: dict[str, str]) -> bool:
     quantity, price = row["Total Quantity"], row[demo_catalog.PRICE]
     in_stock = quantity.isdigit() and quantity != "0"
     cheap = bool(price) and Decimal(price) < 100
-    # A pull sheet does not identify which of the custom listings was sold.
+    # Custom listings are left out, because a pull sheet does not show which of them was sold.
     usual = not row["Title"] and row["Product Line"] != "Sports Cards"
     return in_stock and cheap and usual
 
@@ -236,7 +236,7 @@ def _rated(orders: Sequence[Order]) -> Iterable[list[object]]:
 
 
 def _summed(orders: Sequence[Order], today: date) -> Iterable[list[object]]:
-    """Return the whole months since the shop opened, each the sum of its orders."""
+    """Yield the sums of orders for each whole month since the shop opened."""
     months: dict[date, list[Order]] = defaultdict(list)
     for order in orders:
         if order.status != "Canceled":

@@ -1,5 +1,5 @@
-"""Sets up the demo's network: two more shops that consent, each with a part of the demo's stock at
-its own prices; and shows a basket over all three in the terminal.
+"""Sets up the demo's network: two more shops that joined, each with a part of the demo's stock at
+its own prices. Prints how a basket is split over all three shops.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _WANTED = 6
 
 
 class Shop(NamedTuple):
-    """It has the rows except those whose number modulo three is `part`."""
+    """A shop of the network. Its stock is the demo's rows except every third one, beginning with
+    row `part`.
+    """
 
     name: str
     factor: Decimal
@@ -45,7 +47,7 @@ OTHERS = (
 
 
 def stock_of(shop: Shop) -> bytes:
-    """Return the export of a shop: all of the demo's rows but a third, at its prices."""
+    """Return the export of a shop: two thirds of the demo's rows, at the shop's own prices."""
     with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         output = io.StringIO()
@@ -66,7 +68,7 @@ def _price(row: NamedRow) -> Decimal | None:
 
 
 def basket() -> list[JsonObject]:
-    """Return the most expensive cards of the demo's stock as a buyer writes them."""
+    """Return the most expensive cards of the demo's stock in the form that a buyer sends."""
     with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["Product Line"] == "Pokemon"]
     held = [(price, row) for row in rows if _held(row) and (price := _price(row)) is not None]
@@ -83,7 +85,7 @@ def _held(row: NamedRow) -> bool:
 
 
 async def join(settings: Settings, seller_id: int, lines: list[str]) -> list[str]:
-    """Let the demo's seller and the two shops join; return the shops' keys."""
+    """Let the demo's seller and the two shops join the network; return the two shops' API keys."""
     assert settings.database_url is not None
     keys = []
     async with Database.open(
@@ -117,7 +119,9 @@ async def _consent(database: Database, seller_id: int, shop: Shop) -> None:
 
 
 def show(console: Console, server: str, api_key: str, keys: list[str]) -> None:
-    """Upload the shops' stock, wait for their offers, and show how a basket is split."""
+    """Upload the shops' stock, wait for their listings in the network, and print how a basket is
+    split.
+    """
     for shop, key in zip(OTHERS, keys, strict=True):
         with _client(server, key) as http:
             headers = {"Content-Type": "text/csv"}

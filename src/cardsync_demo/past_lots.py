@@ -1,4 +1,4 @@
-"""Gives the demo shop the lots of its cards, and the cost of sending its orders."""
+"""Adds lots for the demo shop's cards, and sets the cost of sending its orders."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _SENT_FOR: Final = {
     "parcel_postage": Decimal("4.50"),
     "supplies": Decimal("0.25"),
 }
-# A shop does not know the cost of every card.
+# The cost of every ninth card is unknown, as in a real shop.
 _UNKNOWN_EVERY: Final = 9
 _SHARES: Final = (Decimal("0.45"), Decimal("0.60"), Decimal("0.75"))
 
 
 async def write(settings: Settings, seller_id: int) -> int:
-    """Add the lots of a seller whose orders are stored; return how many."""
+    """Add lots for a seller whose orders are already stored; return the number of lots."""
     assert settings.database_url is not None
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
         async with opened.tenant(seller_id) as session:
@@ -51,8 +51,8 @@ async def write(settings: Settings, seller_id: int) -> int:
 
 
 def _lots_of(row: Row, today: date) -> Iterator[NewLot]:
-    """Return two lots: one from before the shop's year for the sold copies, and a later one for the
-    stock.
+    """Yield two lots: one from before the shop's first order for the sold copies, and a later one
+    for the copies in stock.
     """
     share = _SHARES[row.marketplace_id % len(_SHARES)]
     cost = None if row.marketplace_id % _UNKNOWN_EVERY == 0 else row.worth * share

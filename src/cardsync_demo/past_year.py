@@ -1,4 +1,4 @@
-"""Gives the demo's cards the prices of the past year, and each day its listed value."""
+"""Adds the prices of the past year for the demo's cards, and the listed value of each day."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _OBSERVED: Final = text("""
 _OPENED: Final = text("""
     UPDATE card SET created_at = :at WHERE seller_id = :seller AND created_at > :at
 """)
-# The listed value of a day uses each card's newest observation before the day ended.
+# The listed value of a day uses each card's newest observation before the end of that day.
 _LISTED: Final = text(queries_of(__package__)["listed"])
 
 
 async def write(settings: Settings, seller_id: int) -> int:
-    """Write the observations of the past year, and return their number."""
+    """Write the observations of the past year; return their number."""
     assert settings.database_url is not None
     today = _midnight(clock.now())
     async with (
@@ -83,7 +83,7 @@ def _midnight(now: datetime) -> datetime:
 
 
 def _seen_at(today: datetime, age: int) -> datetime:
-    """Return the moment before the day's first order, `age` days ago."""
+    """Return the time of an observation: `age` days ago, before that day's first order."""
     return today - timedelta(days=age, minutes=30)
 
 

@@ -1,7 +1,7 @@
-"""Invents the prices of a year: a random walk for each card that ends at the prices of the demo's
+"""Invents prices of a year: a random walk for each card, which ends at the price in the demo's
 inventory.
 
-The walk of a card is always the same.
+A card's walk is the same in every run.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from functools import cache
 from random import Random
 from typing import Final
 
-# The demo's shop opened this many days ago: twelve whole months and the current one.
+# The number of days since the demo's shop opened: twelve whole months and the current one.
 DAYS: Final = 396
-# Prices of the last weeks exist for each day, older ones for each week.
+# There are daily prices for this number of days, and weekly prices before.
 DAILY: Final = 35
-# The seller's prices follow the market at this interval of days.
+# The number of days after which the seller's prices follow the market.
 REPRICED: Final = 7
 _CENT: Final = Decimal("0.01")
 
 
 def ages() -> Iterator[int]:
-    """Yield the days, counted back from today, on which the shop's cards were observed."""
+    """Yield the ages in days of the observations of the shop's cards, the oldest first."""
     yield from range(DAYS, DAILY, -7)
     yield from range(DAILY, -1, -1)
 
 
 @cache
 def _walk(sku: int) -> list[float]:
-    """Return the market's factor of each day from today backwards; today's is 1."""
+    """Return the market's factor for each day, from today (1) backwards."""
     chance = Random(f"cardsync demo {sku}")  # noqa: S311 - the same walk every time
     trend = chance.uniform(-0.5, 0.4) / DAYS
     noise = chance.choice((0.004, 0.008, 0.015))
     height, factors = 0.0, [1.0]
     for _ in range(DAYS):
-        # The pull to the middle keeps a year's walk realistic for cards.
+        # The pull toward the middle keeps a year's walk realistic for a card.
         height += trend + chance.gauss(0, noise) - height * 0.004
         factors.append(math.exp(height))
     return factors
@@ -48,7 +48,7 @@ def market_at(sku: int, age: int, now: Decimal) -> Decimal:
 
 
 def price_at(sku: int, age: int, now: Decimal) -> Decimal:
-    """Return the seller's price `age` days ago: it follows the market from week to week."""
+    """Return the seller's price `age` days ago. It follows the market once a week."""
     repriced = min(DAYS, -(-_seen(age) // REPRICED) * REPRICED)
     return _cents(now, _walk(sku)[repriced])
 

@@ -1,5 +1,5 @@
-"""`cardsync demo --marketplace`: a simulated marketplace beside the demo, with its own seller, and
-the settings with which the agent drives it in a browser.
+"""Runs `cardsync demo --marketplace`: a simulated marketplace beside the demo, with its own seller,
+and the settings with which the agent uses the marketplace in a browser.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import sellers
 
 ROOT: Final = Path(__file__).parents[2]
-# The workflow pack that is shipped with the agent leads there.
+# The workflow pack that is shipped with the agent uses this port.
 PORT: Final = 8765
 _LINES: Final = ["magic", "pokemon", "yugioh", "lorcana", "flesh_and_blood"]
 
 
 def must_be_here() -> None:
-    """Raise UsageError if the program was installed without its tests."""
+    """Check that the program's tests are installed. Raises UsageError."""
     if not (ROOT / "tests" / "marketplace" / "__main__.py").is_file():
         raise click.UsageError(
             "the simulated marketplace is part of the source: clone the repository and use"
@@ -38,8 +38,8 @@ def must_be_here() -> None:
 
 @contextmanager
 def running(folder: Path) -> Iterator[list[str]]:
-    """Run the marketplace as a process, which keeps its state in `folder`; yield its address and
-    sign-in as it prints them. Raises ClickException.
+    """Run the marketplace in a process that stores its state in `folder`. Yield the lines with its
+    address and sign-in. Raises ClickException.
     """
     folder.mkdir(parents=True, exist_ok=True)
     command = [
@@ -65,7 +65,9 @@ def running(folder: Path) -> Iterator[list[str]]:
 
 
 async def seller_of(settings: Settings, folder: Path) -> Path:
-    """Create the seller on the first run; return the agent's settings file."""
+    """Create the marketplace's seller if there is none; return the path of the agent's settings
+    file.
+    """
     config, shop = folder / "agent.toml", folder / "shop"
     if config.exists():
         return config

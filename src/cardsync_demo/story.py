@@ -1,8 +1,8 @@
-"""Runs `cardsync demo`: a demo seller and one whole cycle by the real agent over HTTP, shown as it
-happens, then a server until Ctrl-C.
+"""Runs `cardsync demo`: creates a demo seller, runs one whole cycle of the real agent over HTTP and
+prints its steps, and then serves the shop until Ctrl-C.
 
-The data stays in DATA_DIR: a second run finds the seller, its cards and its targets, and starts in
-seconds.
+The data stays in DATA_DIR. A second run finds the seller, the cards and their targets, and starts
+in seconds.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def say(line: str) -> None:
 
 def run(settings: Settings, *, leave: bool, marketplace: bool = False) -> None:
     """Run the demo. With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C. With
-    `marketplace`, a simulated one runs beside it.
+    `marketplace`, a simulated marketplace runs beside it.
     """
     stop_on_signals()
-    # The demo prints its steps; the processes print only problems.
+    # The demo itself prints its steps, so the processes print only problems.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
-    # The demo needs no network: its pages draw the cards.
+    # The demo needs no network, because the service draws the pictures of its cards.
     os.environ["CARDSYNC_PICTURE_HOSTS"] = ""
     settings = settings.model_copy(update={"picture_hosts": ""})
     try:
@@ -137,7 +137,7 @@ def _beside(settings: Settings, *, marketplace: bool) -> Iterator[None]:
 
 
 async def _prepare(settings: Settings) -> DemoSeller:
-    """Return the demo seller, created on the first run."""
+    """Return the demo seller, who is created in the first run."""
     assert settings.database_url is not None
     folder = settings.data_dir / "demo"
     note = folder / "seller.json"
@@ -157,7 +157,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
         say(await import_catalog(opened, demo_catalog.CATALOG, "csv", None, say))
         made = await _demo_seller(opened)
         await market.set_limits(opened, made.seller_id)
-    # The owner of a demo is also its operator, and sees the operator's page.
+    # The demo's owner is also an operator, so that the demo shows the operator's pages.
     assert settings.migration_database_url is not None
     async with (
         Database.open(settings.migration_database_url, pool=1, hot_pool=1, role=None) as opened,
@@ -174,7 +174,9 @@ async def _prepare(settings: Settings) -> DemoSeller:
 
 
 async def _demo_seller(database: Database) -> sellers.CreatedSeller:
-    """Create the seller; if an earlier run was stopped in between, its address exists already."""
+    """Create the demo's seller. If an earlier run was interrupted, its email address is taken, so
+    use another.
+    """
     addresses = (EMAIL, f"demo-{clock.now():%Y%m%d%H%M%S}@example.com")
     async with database.shared() as session:
         email = addresses[await sellers.is_taken(session, EMAIL)]
@@ -193,8 +195,8 @@ def _had_a_cycle(folder: Path) -> bool:
 
 
 def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
-    """Let the agent sync yesterday's prices, without output, and today the whole year of the shop;
-    return the order uploads.
+    """Let the agent first sync yesterday's prices, and then today's with the shop's orders of the
+    whole year. Return the IDs of the uploads of orders.
     """
     inbox = demo.folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
@@ -203,7 +205,7 @@ def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
         pass
     say(f"{asyncio.run(past_year.write(settings, demo.seller_id))} prices of the past year")
     shutil.copyfile(demo_catalog.INVENTORY, inbox / EXPORT)
-    # A new seller's day is in this zone: no order of the demo may be in the future.
+    # Today in a new seller's time zone, so that no order of the demo is in the future.
     today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
     files = orders_of_the_day.files(today)
     for name, content in files.items():
@@ -226,7 +228,9 @@ def _agent_events(
     demo: DemoSeller,
     kind: str,
 ) -> Iterator[JsonObject]:
-    """Run one cycle of the real agent as its own process; each line of its output is an event."""
+    """Run one cycle of the real agent in its own process; yield the events that it prints, one per
+    line.
+    """
     key_file = demo.folder / "key.txt"
     key_file.touch(mode=0o600)
     key_file.write_text(demo.api_key)
@@ -299,7 +303,7 @@ PRICES_SQL = text("""
 
 
 async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
-    """Show the first ten price changes, each with the engine's own sentence."""
+    """Print the first ten price changes, each with its explanation by the pricing engine."""
     assert settings.database_url is not None
     async with (
         Database.open(settings.database_url, pool=1, hot_pool=1) as opened,
@@ -364,7 +368,7 @@ def _show_address(settings: Settings, demo: DemoSeller) -> None:
 
 
 def _show_sign_in(settings: Settings, demo: DemoSeller) -> None:
-    """Print the address and sign-in for a browser, as the last lines."""
+    """Print the address and the sign-in for a browser as the last lines."""
     if demo.password:
         console.print(
             f"\n  http://{settings.bind}/sign-in\n  email     {demo.email}\n  password  {demo.password}",
