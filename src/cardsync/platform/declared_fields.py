@@ -165,7 +165,7 @@ def refusal(thing: Any) -> tuple[str, str] | None:
     for each in declared(thing.__class__):
         value = getattr(thing, each.name)
         if value is not None and (why := _refused(each, value)):
-            return each.name, why
+            return each.json_name, why
     return None
 
 

@@ -12,7 +12,6 @@ from typing import Annotated, Final, Literal, get_args
 
 from cardsync.platform.declared_fields import Field, Whole
 from cardsync.platform.limits import DEFAULT_PRIORITY
-from cardsync.platform.money import MAX_UNITS
 from cardsync.platform.read_json import Id
 from cardsync.prices.engine.rules import (
     DAYS_MAX,
@@ -22,39 +21,21 @@ from cardsync.prices.engine.rules import (
     WHOLE_BP,
     InvalidRule,
     RuleState,
+    check,
+    need,
 )
 
 Base = Literal["target", "market", "low"]
 Grade = Literal["NM", "LP", "MP", "HP", "DMG"]
 BuyPresetName = Literal["conservative", "standard", "hungry"]
-BASES: Final[tuple[Base, ...]] = get_args(Base)
 GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
 # A larger percentage is a typing error: no shop pays more than twice a card's selling price.
 PAID_BP_MAX: Final = 2 * WHOLE_BP
 COPIES_MAX: Final = 1_000_000
 STEPS_MAX: Final = 50
-_AMOUNT: Final = Field(money=True)
+_AMOUNT: Final = Field(0, money=True)
+_PAID: Final = Field(0, PAID_BP_MAX)
 _STEPS: Final = Field(parts=("StepFields", "StepShown"))
-
-
-def _need(holds: bool, name: str, message: str) -> None:
-    if not holds:
-        raise InvalidRule(name, message)
-
-
-def _need_between(
-    value: int | None,
-    least: int,
-    most: int,
-    name: str,
-) -> None:
-    holds = value is None or least <= value <= most
-    _need(holds, name, f"must be between {least} and {most}")
-
-
-def _need_amount(units: int | None, name: str) -> None:
-    holds = units is None or 0 <= units <= MAX_UNITS
-    _need(holds, name, "must be an amount that is not negative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +44,12 @@ class Band:
     their selling price.
     """
 
-    start: Annotated[int, Field(money=True, json="from", api="From this price on, in USD")]
-    cash_bp: int
-    credit_bp: int
+    start: Annotated[int, Field(0, money=True, json="from", api="From this price on, in USD")]
+    cash_bp: Annotated[int, _PAID]
+    credit_bp: Annotated[int, _PAID]
 
     def __post_init__(self) -> None:
-        _need_amount(self.start, "bands.from")
-        _need_between(self.cash_bp, 0, PAID_BP_MAX, "bands.cash_bp")
-        _need_between(self.credit_bp, 0, PAID_BP_MAX, "bands.credit_bp")
+        check(self, "bands.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +64,18 @@ class BulkPrice:
     game: Annotated[str, Field(0, 100, api="The product line; empty: any")] = ""
 
     def __post_init__(self) -> None:
-        _need_amount(self.cash, "bulk.cash")
-        _need_amount(self.credit, "bulk.credit")
+        check(self, "bulk.")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A step: from `start` copies or days to sell on, the price of a card is lower by `less_bp`."""
 
-    start: Annotated[int, Field(json="from", api="From so many copies, or days, on")]
-    less_bp: int
+    start: Annotated[int, Field(0, COPIES_MAX, json="from", api="From so many copies, or days, on")]
+    less_bp: Annotated[int, Field(0, WHOLE_BP)]
 
     def __post_init__(self) -> None:
-        _need_between(self.start, 0, COPIES_MAX, "steps.from")
-        _need_between(self.less_bp, 0, WHOLE_BP, "steps.less_bp")
+        check(self, "steps.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +83,11 @@ class ListStep:
     """A change of the prices of the cards on one of the seller's lists by `change_bp`."""
 
     list_id: Annotated[int, Field(body=Id)]
-    change_bp: int
+    change_bp: Annotated[int, Field(-WHOLE_BP, WHOLE_BP)]
     name: Annotated[str, Field(0, 100)] = ""
 
     def __post_init__(self) -> None:
-        _need_between(self.change_bp, -WHOLE_BP, WHOLE_BP, "lists.change_bp")
+        check(self, "lists.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +100,7 @@ class Budget:
     day_credit: Annotated[int | None, _AMOUNT] = None
 
     def __post_init__(self) -> None:
-        for name in ("offer_cash", "offer_credit", "day_cash", "day_credit"):
-            _need_amount(getattr(self, name), f"budget.{name}")
+        check(self, "budget.")
 
 
 _ALL_GRADES: Final = (
@@ -166,7 +142,7 @@ class BuyRule:
     ] = _ALL_GRADES
     bulk_below: Annotated[int | None, _AMOUNT] = None
     bulk: Annotated[tuple[BulkPrice, ...], Field(parts=("BulkFields", "BulkShown"))] = ()
-    most_copies: int | None = None
+    most_copies: Annotated[int | None, Field(0, COPIES_MAX)] = None
     stock_steps: Annotated[tuple[Step, ...], _STEPS] = ()
     days_steps: Annotated[tuple[Step, ...], _STEPS] = ()
     lists: Annotated[
@@ -179,10 +155,7 @@ class BuyRule:
     broken: bool = False
 
     def __post_init__(self) -> None:
-        _need(self.state in get_args(RuleState), "state", "must be draft or published")
-        _need(self.base in BASES, "base", f"must be one of {', '.join(BASES)}")
-        _need_amount(self.bulk_below, "bulk_below")
-        _need_between(self.most_copies, 0, COPIES_MAX, "most_copies")
+        check(self)
         _check_bands(self.bands)
         _check_steps(self.stock_steps, "stock_steps", COPIES_MAX)
         _check_steps(self.days_steps, "days_steps", DAYS_MAX)
@@ -195,36 +168,36 @@ class BuyRule:
 
 
 def _check_bands(bands: tuple[Band, ...]) -> None:
-    _need(0 < len(bands) <= STEPS_MAX, "bands", f"needs 1 to {STEPS_MAX} bands")
+    need(0 < len(bands) <= STEPS_MAX, "bands", f"needs 1 to {STEPS_MAX} bands")
     starts = [band.start for band in bands]
-    _need(starts[0] == 0, "bands", "the first tier must start at 0")
-    _need(starts == sorted(set(starts)), "bands", "each tier must start above the one before")
+    need(starts[0] == 0, "bands", "the first tier must start at 0")
+    need(starts == sorted(set(starts)), "bands", "each tier must start above the one before")
 
 
 def _check_steps(steps: tuple[Step, ...], name: str, most: int) -> None:
-    _need(len(steps) <= STEPS_MAX, name, f"has at most {STEPS_MAX} steps")
+    need(len(steps) <= STEPS_MAX, name, f"has at most {STEPS_MAX} steps")
     starts = [step.start for step in steps]
-    _need(starts == sorted(set(starts)), name, "each step must start above the one before")
+    need(starts == sorted(set(starts)), name, "each step must start above the one before")
     less = [step.less_bp for step in steps]
-    _need(less == sorted(less), name, "each step must pay no more than the one before")
-    _need(not starts or starts[-1] <= most, name, f"must start at {most} or lower")
+    need(less == sorted(less), name, "each step must pay no more than the one before")
+    need(not starts or starts[-1] <= most, name, f"must start at {most} or lower")
 
 
 def _check_conditions(conditions: tuple[tuple[str, int], ...]) -> None:
     grades = [grade for grade, _ in conditions]
     known = all(grade in GRADES for grade in grades)
-    _need(known, "conditions", f"must be of {', '.join(GRADES)}")
-    _need(len(grades) == len(set(grades)), "conditions", "has a condition twice")
+    need(known, "conditions", f"must be of {', '.join(GRADES)}")
+    need(len(grades) == len(set(grades)), "conditions", "has a condition twice")
     for _, share in conditions:
-        _need_between(share, 0, WHOLE_BP, "conditions")
+        need(0 <= share <= WHOLE_BP, "conditions", f"must be between 0 and {WHOLE_BP}")
 
 
 def _check_distinct(rule: BuyRule) -> None:
     kinds = [(price.rarity.lower(), price.game.lower()) for price in rule.bulk]
-    _need(len(kinds) == len(set(kinds)), "bulk", "has a rarity and game twice")
-    _need(len(kinds) <= STEPS_MAX, "bulk", f"has at most {STEPS_MAX} prices")
+    need(len(kinds) == len(set(kinds)), "bulk", "has a rarity and game twice")
+    need(len(kinds) <= STEPS_MAX, "bulk", f"has at most {STEPS_MAX} prices")
     ids = [step.list_id for step in rule.lists]
-    _need(len(ids) == len(set(ids)), "lists", "has a list twice")
+    need(len(ids) == len(set(ids)), "lists", "has a list twice")
 
 
 def live_buy_rules(rules: Iterable[BuyRule]) -> list[BuyRule]:

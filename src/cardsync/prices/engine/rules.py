@@ -58,14 +58,16 @@ class InvalidRule(ValueError):
         self.field = field
 
 
-def _need(holds: bool, field: str, message: str) -> None:
+def need(holds: bool, field: str, message: str) -> None:
+    """Raise InvalidRule unless the condition holds."""
     if not holds:
         raise InvalidRule(field, message)
 
 
-def _check(thing: object, at: str = "") -> None:
+def check(thing: object, at: str = "") -> None:
+    """Raise InvalidRule for a field outside its bounds. `at` begins the place of the field."""
     if found := refusal(thing):
-        _need(False, at + found[0], found[1])
+        need(False, at + found[0], found[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Stale:
     limit_bp: Annotated[int, Field(0, WHOLE_BP, label="Drop at most percent")]
 
     def __post_init__(self) -> None:
-        _check(self, "stale.")
+        check(self, "stale.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class SmallCap:
     down_bp: Annotated[int | None, Field(0, WHOLE_BP, label="Percent down for cheap cards")] = None
 
     def __post_init__(self) -> None:
-        _check(self, "cap.small.")
+        check(self, "cap.small.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Cap:
     small: Annotated[SmallCap | None, Field(parts=("SmallCapFields", "SmallLimits"))] = None
 
     def __post_init__(self) -> None:
-        _check(self, "cap.")
+        check(self, "cap.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class MarketGate:
     undercut_bp: Annotated[int, Field(0, WHOLE_BP)]
 
     def __post_init__(self) -> None:
-        _check(self, "market_gate.")
+        check(self, "market_gate.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class ReviewLimits:
     )
 
     def __post_init__(self) -> None:
-        _check(self, "review.")
+        check(self, "review.")
 
     @property
     def asked(self) -> bool:
@@ -289,7 +291,7 @@ class Rule:
     broken: bool = False
 
     def __post_init__(self) -> None:
-        _check(self)
+        check(self)
         _check_bounds(self)
 
     @property
@@ -307,9 +309,9 @@ class Rule:
 def _check_bounds(rule: Rule) -> None:
     if rule.floor is None or rule.ceiling is None:
         return
-    _need(rule.floor <= rule.ceiling, "floor", "is above the ceiling")
+    need(rule.floor <= rule.ceiling, "floor", "is above the ceiling")
     # Final prices are whole cents: no price is between a floor of 1.001 and a ceiling of 1.009.
-    _need(
+    need(
         up_to_cent(rule.floor) <= down_to_cent(rule.ceiling),
         "floor",
         "leaves no whole cent below the ceiling",
@@ -321,19 +323,19 @@ def check_guard(rule: Rule) -> None:
     for each in declared(Rule):
         if not each.field.guard:
             own = getattr(rule, each.name)
-            _need(own == each.default, each.name, "isn't allowed: guards only set limits")
+            need(own == each.default, each.name, "isn't allowed: guards only set limits")
     limits = (rule.floor, rule.floor_cost_bp, rule.ceiling, rule.never_lower or None, rule.cap)
-    _need(
+    need(
         any(limit is not None for limit in limits),
         "guard",
         "needs a limit: floor, floor_cost_bp, ceiling, never_lower or cap",
     )
     if (cap := rule.cap) is not None:
-        _need(cap.period == "day", "cap.period", "must be day: guards limit a day's move")
-        _need(cap.mode == "clamp", "cap.mode", "must be clamp: prices move up to a guard's limit")
-        _need(cap.small is None, "cap.small", "isn't allowed: a guard's search names its cards")
-        _need(cap.up_bp is not None or cap.down_bp is not None, "cap", "needs up_bp or down_bp")
-    _need(rule.priority != DEFAULT_PRIORITY, "priority", "is the default rule's")
+        need(cap.period == "day", "cap.period", "must be day: guards limit a day's move")
+        need(cap.mode == "clamp", "cap.mode", "must be clamp: prices move up to a guard's limit")
+        need(cap.small is None, "cap.small", "isn't allowed: a guard's search names its cards")
+        need(cap.up_bp is not None or cap.down_bp is not None, "cap", "needs up_bp or down_bp")
+    need(rule.priority != DEFAULT_PRIORITY, "priority", "is the default rule's")
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +368,8 @@ class Sale:
     broken: bool = False
 
     def __post_init__(self) -> None:
-        _check(self)
-        _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
+        check(self)
+        need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
 
     def active(self, now: datetime) -> bool:
         return self.enabled and not self.broken and self.starts_at <= now < self.ends_at
@@ -409,7 +411,7 @@ class SellerPricing:
     review_first_price: bool = False
 
     def __post_init__(self) -> None:
-        _check(self)
+        check(self)
 
     @property
     def review(self) -> ReviewLimits:
