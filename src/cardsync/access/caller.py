@@ -199,7 +199,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.identity.sees_buyers
 
     def buyer(self, text: T) -> T | None:
-        """Return the value about a buyer, or None if the caller may not see buyers."""
+        """Return the value, which is about a buyer, or None if the caller may not see buyers."""
         return text if self.sees_buyers else None
 
     def must_see_buyers(self) -> None:

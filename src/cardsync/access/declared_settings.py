@@ -47,7 +47,7 @@ def _quiet_hours(value: str) -> str:
 
 
 def _listing_url_template(value: str) -> str:
-    """Check a seller's template of a buyer's link to a listing, and return it."""
+    """Check a seller's template for the link to a listing, and return it. Raises ValueError."""
     text = value.strip()
     parts = urlsplit(text.replace(PRODUCT, "1"))
     if len(text) > _LONGEST_TEMPLATE or parts.scheme not in ("http", "https") or not parts.hostname:

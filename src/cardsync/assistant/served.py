@@ -95,7 +95,7 @@ class Served:
                 "name": "cardsync", "title": "cardsync", "version": __version__,
             }
         }  # fmt: skip
-        # Nothing here collects its spans.
+        # The library's middleware makes spans, which the service does not collect.
         self._server.middleware.clear()
         # The middleware has already checked the host and the origin.
         self._manager = StreamableHTTPSessionManager(

@@ -73,13 +73,15 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
 
 
 def asset_url(name: str) -> str | None:
-    """Return the address of a file of `static`; None for a file that `make setup` did not download."""
+    """Return the address of a file in `static`; None for a file that `make setup` did
+    not download.
+    """
     return _assets()[1].get(name)
 
 
 @get("/favicon.ico", include_in_schema=False, status_code=301)
 async def favicon() -> Response[bytes]:
-    """Redirect requests for a default icon to our mark, which pages name in their head."""
+    """Redirect requests for the default icon, /favicon.ico, to the icon that pages link."""
     headers = {"Location": asset_url("mark.svg") or "", "Cache-Control": FAVICON}
     return Response(b"", media_type="image/svg+xml", headers=headers)
 
@@ -92,9 +94,9 @@ def text_of(name: str) -> str | None:
 
 @cache
 def sprite() -> Markup:
-    """Return the symbols of all icons for embedding in a page. A browser resolves each reference to
-    a symbol of another file separately; for hundreds of icons that blocks a page longer than its
-    scripts.
+    """Return the symbols of all icons, which a page embeds. If they were in another file, a browser
+    would resolve each reference to them separately, and hundreds of icons would delay a page more
+    than its scripts.
     """
     return Markup((text_of("vendor/icons.svg") or "").replace(' id="', ' id="i-'))  # noqa: S704
 

@@ -23,7 +23,7 @@ _BOTTOM: Final = Decimal(88)
 _NAMED: Final = 13
 # The largest number of steps between a chart's lines.
 _STEPS: Final = 4
-# The share of a group's width that its bars take, and the largest width of a bar.
+# The share of a day's width that its bars take, and the largest width of a bar in percent.
 _FILLED: Final = Decimal("0.7")
 _WIDEST: Final = Decimal(6)
 
@@ -70,7 +70,7 @@ class Bars(NamedTuple):
 
 
 def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
-    """Return the bars, the earliest day first; None for fewer than two days."""
+    """Return the chart of these points, the earliest day first; None for fewer than two days."""
     if len(points) < 2:
         return None
     ordered = sorted(points, key=lambda point: point[0])

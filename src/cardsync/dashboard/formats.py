@@ -1,6 +1,6 @@
-"""Formats figures and times for a page in the reader's language and the account's zone. Pure.
+"""Formats figures and times for a page in the reader's language and the account's time zone. Pure.
 
-An amount is text or Decimal and never a float. An unknown value is shown as a dash, never as zero.
+An amount is text or Decimal, never a float. An unknown value is shown as a dash, never as zero.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Reader:
         return self.money(-Decimal(amount) or Decimal(0))
 
     def percent(self, share: Decimal | None, places: int = 1) -> str:
-        """Return a percentage: 11.1%."""
+        """Return a percentage like 11.1%."""
         return UNKNOWN if share is None else f"{self.number(share, places)}%"
 
     def in_cents(self, sentence: str, *prices: str | None) -> str:
@@ -132,7 +132,7 @@ class Reader:
         return Change("up" if new > old else "down", text, percent)
 
     def exact(self, moment: datetime | str | None) -> str:
-        """Return the time in the account's zone, to the minute: November 24, 2026, 4:05 PM EST."""
+        """Return a time in the account's zone, to the minute: November 24, 2026, 4:05 PM EST."""
         if moment is None:
             return UNKNOWN
         local = _moment(moment).astimezone(self.zone)
@@ -140,23 +140,23 @@ class Reader:
         return f"{self.day(local.date())}, {hour} {local.tzname()}"
 
     def sent(self, moment: datetime | str) -> str:
-        """Return a time as JSON has it."""
+        """Return a time in the format of the API's JSON."""
         return moment if isinstance(moment, str) else clock.rfc3339(moment)
 
     def weekday(self, moment: datetime | str) -> str:
-        """Return the time in the account's zone, with its day of the week: Fri, Nov 27, 4:05 PM."""
+        """Return a time in the account's zone, with its weekday: Fri, Nov 27, 4:05 PM."""
         local = _moment(moment).astimezone(self.zone)
         return f"{local:%a, %b} {local.day}, {local.hour % 12 or 12}:{local:%M} {local:%p}"
 
     def day(self, day: date | str | None) -> str:
-        """Return a day: November 24, 2026."""
+        """Return a date: November 24, 2026."""
         if day is None:
             return UNKNOWN
         day = date.fromisoformat(day) if isinstance(day, str) else day
         return f"{day:%B} {day.day}, {day.year}"
 
     def days(self, first: date, last: date) -> str:
-        """Return the days from one to another: November 1 to 24, 2026."""
+        """Return a range of dates: November 1 to 24, 2026."""
         if first == last:
             return self.day(first)
         if (first.year, first.month) == (last.year, last.month):
@@ -165,22 +165,24 @@ class Reader:
         return f"{first:%B} {first.day}{year} to {self.day(last)}"
 
     def short_day(self, day: date) -> str:
-        """Return a day without its year: Thu, Nov 26."""
+        """Return a date without its year: Thu, Nov 26."""
         return f"{day:%a, %b} {day.day}"
 
     def short_month(self, day: date) -> str:
-        """Return a month beside others: Nov 2026."""
+        """Return a month in short form, for places where several months are side by
+        side: Nov 2026.
+        """
         return f"{day:%b} {day.year}"
 
     def month(self, day: date | str | None) -> str:
-        """Return the month of a day, or of a text like 2026-10: October 2026."""
+        """Return the month of a date, or of a text like 2026-10: October 2026."""
         if day is None:
             return UNKNOWN
         day = date.fromisoformat(f"{day}-01"[:10]) if isinstance(day, str) else day
         return f"{day:%B} {day.year}"
 
     def in_words(self, sentence: str) -> str:
-        """Return a sentence with its days and months written out: 2026-10 is October 2026."""
+        """Return a sentence with its dates and months in words: 2026-10 becomes October 2026."""
 
         def written(found: re.Match[str]) -> str:
             try:
@@ -191,7 +193,7 @@ class Reader:
         return _DAY.sub(written, sentence)
 
     def game(self, product_line: str | None) -> str:
-        """Return the game's name; empty if the line is not known."""
+        """Return the game's name; empty if the product line is unknown."""
         return game_name(product_line or "")
 
     def short(self, condition: str | None) -> str:
@@ -203,11 +205,13 @@ class Reader:
         return text
 
     def status(self, status: str) -> str:
-        """Return a status as it is shown: the marketplace and the API may write `Cancelled`."""
+        """Return the status of an order or a pull in US English: the marketplace and the API may
+        write `Cancelled`.
+        """
         return status.replace("ncelled", "nceled")
 
     def clock_time(self, moment: datetime | str) -> str:
-        """Return the time of day, and the day before it unless that is today."""
+        """Return the time of day, preceded by the day unless it is today."""
         local, today = _moment(moment).astimezone(self.zone), self.now.astimezone(self.zone).date()
         time = f"{local.hour % 12 or 12}:{local:%M %p}"
         if local.date() == today:
@@ -216,7 +220,7 @@ class Reader:
         return f"{local:%B} {local.day}{year}, {time}"
 
     def left(self, deadline: datetime | str) -> str:
-        """Return how long there is until a deadline: 22 min left, 5 hr left, by Friday, 3 hr late."""
+        """Return the time until a deadline: 22 min left, 5 hr left, by Friday, 3 hr late."""
         moment = _moment(deadline)
         seconds = (moment - self.now).total_seconds()
         minutes, hours = round(abs(seconds) / 60), round(abs(seconds) / 3600)
@@ -230,7 +234,7 @@ class Reader:
         return f"{span} left" if seconds >= 0 else f"{span} late"
 
     def ago(self, moment: datetime | str | None) -> str:
-        """Return how long ago, or in how long, something is."""
+        """Return the time since a moment, or until it."""
         if moment is None:
             return "never"
         seconds = (self.now - _moment(moment)).total_seconds()
@@ -256,7 +260,7 @@ CONDITIONS: Final = {
 
 @dataclass(frozen=True)
 class Change:
-    """`direction` is up or down; the signs are words for screen readers and arrows for eyes."""
+    """A change of an amount. `direction` is up or down. `amount` and `percent` have no sign."""
 
     direction: str
     amount: str

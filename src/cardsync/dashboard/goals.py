@@ -175,8 +175,8 @@ def goals_for(caller: Caller) -> list[Goal]:
 
 
 def palette_of(caller: Caller) -> str:
-    """Return the address of the palette's list. Browsers cache the list, so each role and version
-    has its own address.
+    """Return the address of the palette's list. Browsers cache the list, so the address differs by
+    role and by version.
     """
     told = repr((__version__, goals_for(caller)))
     return f"{PALETTE}?of={blake2b(told.encode(), digest_size=8).hexdigest()}"
@@ -189,9 +189,9 @@ def _as_place(one: _Beside) -> Place:
 
 
 def found(words: str, goals: list[Goal]) -> list[Goal]:
-    """Return the goals in which every typed word begins a word, best match first. A match of the
-    name is better than a match of other names. The palette's script (`js/app.js`) ranks in the same
-    way.
+    """Return the goals that contain a beginning with each typed word, best match first. A match of
+    the name is better than a match of other names. The palette's script (`js/app.js`) ranks in the
+    same way.
     """
     ranked = [(rank, goal) for goal in goals if (rank := _rank(words.casefold(), goal)) < _NONE]
     return [goal for _, goal in sorted(ranked, key=lambda one: one[0])]

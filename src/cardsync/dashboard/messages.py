@@ -246,7 +246,7 @@ def _place(value: str) -> str:
 
 
 def together(*messages: str) -> str:
-    """Return several messages as one."""
+    """Join several messages into one."""
     return _BETWEEN.join(messages)
 
 

@@ -95,7 +95,7 @@ ON_PHONES: Final = ("/today", "/cards", "/orders", "/pulls")
 
 
 def groups_for(caller: Caller) -> list[Group]:
-    """Return the groups with the places that the caller may open."""
+    """Return the navigation's groups, with only the places that the caller may open."""
     allowed = (
         Group(group.name, tuple(place for place in group.places if opens(place, caller)))
         for group in NAVIGATION

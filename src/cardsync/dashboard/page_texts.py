@@ -1,7 +1,7 @@
-"""Collects every sentence that a page can show, from the templates and the modules of the program,
-so that one person can read them all: `cardsync texts`.
+"""Collects every sentence that a page can show, from the templates and the program's modules, so
+that one person can read all of them (`cardsync texts`).
 
-In a text `…` is a value that the page fills in, and ` / ` separates alternatives.
+In a text, `…` is a value that the page fills in, and ` / ` separates alternatives.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PageText(NamedTuple):
 
 
 def collect() -> list[PageText]:
-    """Return all texts, by file and line."""
+    """Return all texts, sorted by file and line."""
     found = [one for folder in TEMPLATES for path in folder.glob("*.html") for one in _page(path)]
     modules = (
         path
@@ -191,7 +191,7 @@ def _hidden(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_for_programs(function: ast.expr) -> bool:
-    """Return whether a call's strings are for the log, the database or a pattern."""
+    """Return whether a call's strings are for the log, the database or a regular expression."""
     called = ast.unparse(function)
     return called in ("text", "re.compile", "RuntimeError", "ValueError") or called.startswith(
         "log."

@@ -17,7 +17,7 @@ from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProp
 from cardsync.prices.recommendations.schemas import RecommendationShown
 from cardsync.web.forms import Form
 
-# One button approves every price below this number of dollars.
+# A page of proposals has a button that approves all prices below this number of dollars.
 UNDER: Final = Decimal(20)
 REASONS: Final = {
     "rise": "Over your limit for increases.",

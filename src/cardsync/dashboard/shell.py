@@ -1,5 +1,5 @@
-"""Renders the frame of every page: the navigation, the token that forms carry, and the reader's
-language and zone.
+"""Renders the frame of every page: the navigation, the token for forms, and the reader's language
+and time zone.
 """
 
 from __future__ import annotations
@@ -152,7 +152,9 @@ def url(path: str, /, **query: object) -> str:
 
 
 def pages_of(path: str, /, **query: object) -> Callable[..., str]:
-    """Return the function for the addresses of a list's pages: `pages_of("/customers")(page=2)`."""
+    """Return a function that makes the addresses of a list's pages:
+    `pages_of("/customers")(page=2)`.
+    """
     return partial(url, path, **query)
 
 

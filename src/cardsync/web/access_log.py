@@ -106,8 +106,8 @@ def _traced(scope: HTTPScope, request_id: str) -> AbstractContextManager[Span | 
 
 
 def _account(scope: HTTPScope, status: int, seconds: float, span: Span | None) -> None:
-    # Use the route's template, never the path: paths contain ids, and unknown paths would grow the
-    # metrics without bound.
+    # Use the route's template instead of the path: paths contain ids, and unknown paths would make
+    # the number of metrics grow without limit.
     route = str(scope.get("path_template") or "unmatched")
     method = (
         scope["method"]

@@ -1,4 +1,4 @@
-"""Sends an answer as CSV, and describes such an answer to OpenAPI."""
+"""Sends answers as CSV, and describes them to OpenAPI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cardsync.web.made_files import UnnamedFile, chunks
 
 
 def headers(name: str) -> dict[str, str]:
-    """Return the header that names the file."""
+    """Return the header that gives the downloaded file its name."""
     return {"Content-Disposition": f'attachment; filename="{name}.csv"'}
 
 

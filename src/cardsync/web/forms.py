@@ -1,6 +1,6 @@
 """The shared parts of pages with forms: a request's fields, redirects, and error pages.
 
-No form needs a script; its CSRF token is a field.
+A form works without a script; its CSRF token is one of its fields.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Form:
         return {name: self[name] for name in names}
 
     def again(self, without: str) -> list[tuple[str, str]]:
-        """Return the form's fields without its token and the named field."""
+        """Return the form's fields, except the token and the field `without`."""
         return [
             (name, value)
             for name, values in self.sent.items()

@@ -249,7 +249,7 @@ def _unite(schema: Json) -> None:
         for inner in (form["oneOf"] if form.keys() == {"oneOf"} else [form])
     ]
     if {"type": "number"} in forms:
-        # A number includes integers.
+        # In JSON Schema a number may be an integer, so the union needs no integer.
         forms = [form for form in forms if form != {"type": "integer"}]
     forms = [form for place, form in enumerate(forms) if form not in forms[:place]]
     if len(forms) == 1 and not schema.keys() & forms[0].keys():

@@ -33,7 +33,7 @@ def words(*words: str) -> Schema:
 
 
 def described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
-    """Return the parameters, each with its description and its type."""
+    """Return the parameters as OpenAPI objects, each with its description and its type."""
     return [
         Parameter(
             name=name,

@@ -75,7 +75,7 @@ async def consent_page(request: ApiRequest, database: Database, settings: Settin
 
 
 def _query(request: ApiRequest) -> list[tuple[str, str]]:
-    """Parse the query. Raises Unverified."""
+    """Parse the query. Raises Unverified if it cannot be parsed."""
     text = request.url.query
     try:
         fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS)

@@ -18,7 +18,7 @@ def _is_json(kind: str) -> bool:
 
 
 async def fetch_json(url: str, *, development: bool = False, look_up: Resolver = resolve) -> Json:
-    """Return the document. Raises NotFetched."""
+    """Return the document as JSON. Raises NotFetched."""
     asked = FetchRequest("application/json", _is_json, "it is no JSON", BYTES_MOST, SECONDS)
     body = await fetch(url, asked, development=development, look_up=look_up)
     try:

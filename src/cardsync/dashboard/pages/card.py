@@ -1,6 +1,6 @@
 """The page of one card: its position in the list that led here, the same product in other
 conditions, prices of all sources with their age, history, orders, shelves, lists, match, and the
-explanation of its target. Another page settles the match.
+explanation of its target. The module also has the page on which a member settles the card's match.
 """
 
 from __future__ import annotations

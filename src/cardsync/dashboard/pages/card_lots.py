@@ -1,4 +1,4 @@
-"""The forms of a card's page that add, correct and remove its lots."""
+"""The forms on a card's page that add, correct and remove its lots."""
 
 from __future__ import annotations
 

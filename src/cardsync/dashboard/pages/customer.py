@@ -1,5 +1,5 @@
-"""The page of one customer: the sums of orders and refunds, the newest orders, and the form of the
-seller's note.
+"""The page of one customer: the sums of the customer's orders and refunds, the newest orders, and a
+form for the seller's note.
 """
 
 from __future__ import annotations

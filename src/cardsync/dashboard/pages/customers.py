@@ -1,4 +1,6 @@
-"""The page of customers, by the sum of their orders, with the share of those who bought again."""
+"""The page of customers, sorted by the sum of their orders, with the share of customers who bought
+more than once.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def cycle_page(
 
 @get("/sync/result")
 async def result_page(request: PageRequest, caller: Caller) -> Template:
-    """Show the result of a sync, by default the last one."""
+    """Show the result of a sync; of the last one if the address names none."""
     now = clock.now()
     cycle = read_id(request.query_params.get("cycle", ""))
     async with reading(request) as reads:

@@ -1,4 +1,4 @@
-"""Downloads of whole tables as CSV, for the pages that show them."""
+"""Downloads of whole tables as CSV, for the pages that show these tables."""
 
 from __future__ import annotations
 

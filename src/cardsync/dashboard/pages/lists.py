@@ -1,4 +1,4 @@
-"""The page of lists with their counts, and the forms that make, rename and delete one."""
+"""The page of all lists with their counts, and the forms that make, rename and delete a list."""
 
 from __future__ import annotations
 

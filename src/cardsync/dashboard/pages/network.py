@@ -38,7 +38,7 @@ PRIVATE: Final = {
     "without_price": "without a price",
     "other_language": "in another language",
 }
-# Number of blank rows in the table of rates.
+# The number of blank rows in the table of shipping rates.
 BLANK_ROWS: Final = 2
 
 

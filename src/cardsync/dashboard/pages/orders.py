@@ -142,7 +142,7 @@ def _deadlines(caller: Caller, orders: Iterable[OrderRow]) -> dict[int, Deadline
 
 
 def waits(order: OrderRow | OrderInFull) -> bool:
-    """Return whether an order is still to be marked as shipped. Pure."""
+    """Return whether an order must still be marked as shipped. Pure."""
     refund = None if order.refund_amt is None else Decimal(order.refund_amt)
     return to_ship(order.status, refund) and order.shipped_marked_at is None
 

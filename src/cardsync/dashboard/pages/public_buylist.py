@@ -108,7 +108,7 @@ async def _shown(
     sent: int = 0,
     given: Mapping[str, str] | None = None,
 ) -> Template:
-    """Show the search, and the cart with its sums."""
+    """Show the results of the search, and the cart with its sums."""
     query = request.query_params
     typed = str(query.get("q", ""))[: limits.SEARCHED_CHARACTERS]
     game = str(query.get("game", ""))

@@ -181,13 +181,15 @@ def search_of(form: Form) -> str:
 
 @post_form("/cards/promote")
 async def promote_selected(form: Form) -> Response[str]:
-    """Send the browser to a new promotion of the selected cards, which shows its effect."""
+    """Send the browser to the workshop of a new promotion for the selected cards."""
     return see("/pricing/sales/new", query=search_of(form))
 
 
 @post_form("/cards/mark-down")
 async def mark_down_selected(form: Form) -> Response[str]:
-    """Send the browser to a new rule that marks the selected cards down step by step."""
+    """Send the browser to the workshop of a new rule that marks down the selected cards step by
+    step.
+    """
     return see("/pricing/rules/new", query=search_of(form), markdown="1")
 
 

@@ -299,7 +299,9 @@ async def choose_preset(
 
 
 def _system(user_agent: str) -> str:
-    """Return the key of the shell that the browser's computer most likely has."""
+    """Return the key of the shell for the browser's operating system, as far as its
+    name is known.
+    """
     if "Windows" in user_agent:
         return "powershell"
     return "linux" if "Linux" in user_agent and "Android" not in user_agent else "macos"
