@@ -1,8 +1,8 @@
 """Adds entries for a caller's actions to the activity feed, in the same transactions as the
 actions. (`shop/activity/` reads the feed and undoes its entries.)
 
-A summary must not name a buyer. `before` and `after` are small. An undo finds its values in `undo`,
-whose `kind` names an entry of `shop/activity/undo_kinds.py`.
+A summary must not name a buyer. `before` and `after` have only a few values each. An undo finds its
+values in `undo`, whose `kind` names an entry of `shop/activity/undo_kinds.py`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from cardsync.prices.preview.schemas import MoveBin
 
-# A day, and the amount of each series on it (None if unknown).
+# A day, with the amount of each series on that day (None if unknown).
 Point = tuple[date, Mapping[str, str | None]]
 
 # The top and the bottom of the bars, in percent of the picture's height. The largest amount is

@@ -141,8 +141,8 @@ def post_form(
 
     The function's parameters may name `form`, and one of `session`, `bounded` (for long statements)
     and `writer`. Each of these three is one transaction, committed unless the function raises;
-    `again` shows the form again after an error. Only the general request limit applies, because a
-    person may decide row by row, unless `opt` names a narrower group.
+    `again` shows the form again after an error. Unless `opt` names a narrower group of rate limits,
+    only the general limit applies, because a person may decide row by row.
     """
     return public_form(
         path,

@@ -189,9 +189,9 @@ def _as_place(one: _Beside) -> Place:
 
 
 def found(words: str, goals: list[Goal]) -> list[Goal]:
-    """Return the goals that contain a beginning with each typed word, best match first. A match of
-    the name is better than a match of other names. The palette's script (`js/app.js`) ranks in the
-    same way.
+    """Return the goals in which each typed word is the beginning of a word, best match first. A
+    match of the name is better than a match of other names. The palette's script (`js/app.js`)
+    ranks in the same way.
     """
     ranked = [(rank, goal) for goal in goals if (rank := _rank(words.casefold(), goal)) < _NONE]
     return [goal for _, goal in sorted(ranked, key=lambda one: one[0])]

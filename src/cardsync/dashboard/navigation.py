@@ -119,7 +119,9 @@ def opens(place: Place, caller: Caller) -> bool:
 
 
 def place_of(path: str, groups: Iterable[Group]) -> Place | None:
-    """Return the place of a path: the place whose beginning of the path is the longest."""
+    """Return the place whose path, or one of its `also`, is the longest beginning of this path;
+    None if there is none.
+    """
     named = (
         (len(start), place)
         for group in groups

@@ -56,7 +56,9 @@ def shapes_of(handler: HTTPRouteHandler, model: KwargsModel) -> dict[str, tuple[
 
 
 class ParametersFirst(KwargsModel):
-    """Litestar's model of a route's arguments, in the order of this module."""
+    """Litestar's model of a route's arguments, changed to read all parameters before it opens a
+    dependency.
+    """
 
     __slots__ = ("_sent",)
 

@@ -38,8 +38,8 @@ KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
     ("pricing.pins", "Pinned prices"),
     ("lists.change_set", "Lists"),
 )
-# How the page describes each permission mode that all tokens have; it holds for an assistant's
-# plans unless the assistant has its own mode.
+# The description of each permission mode. An assistant without a mode of its own has the mode of
+# all tokens, which the page describes with these words.
 _USUAL: Final[dict[Mode, str]] = {
     "deny": "never",
     "always_ask": "ask me about plans; make single changes",

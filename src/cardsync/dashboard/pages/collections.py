@@ -27,7 +27,7 @@ from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
 from cardsync.web.forms import Form
 
-# Sellers' names for the service's columns.
+# The columns of a collection's file, by the names that sellers use.
 COLUMN_NAMES: Final = {
     "copies": "Copies",
     "foil_copies": "Foil copies",

@@ -58,8 +58,8 @@ async def offer_picture(
     product_id: int,
     size: str,
 ) -> Response[bytes]:
-    """Send the picture of a product. The service sends it itself, so that no other site learns the
-    token in the page's address.
+    """Send the picture of a product. The picture is on this service's own host, so that no other
+    site learns the token in the page's address.
     """
     shown = await of_product(database, caller, store, product_id, size)
     return answer(shown, request.headers.get("if-none-match"), FOREVER)

@@ -26,12 +26,12 @@ from cardsync.web.forms import Form, read_form
 from cardsync.web.request import provide_settings
 
 INPUTS: Final = inputs_of("network", store_name="As buyers see it.")
-# Why the network shows nothing of the shop although the two switches are on.
+# The reasons why the network shows nothing of the shop although both switches are on.
 REASONS: Final = {
     "suspended": "your account is suspended",
     "plan_ended": "your plan has ended",
 }
-# Why the network does not show a listing, by the fields of `KeptPrivate`.
+# The reasons why the network does not show a listing, by the fields of `KeptPrivate`.
 PRIVATE: Final = {
     "custom": "custom",
     "private": "by you",

@@ -179,8 +179,8 @@ def address_of(wanted: OrderFilter, **changed: object) -> str:
         "per_page": "" if wanted.per_page == limits.ORDERS_PER_PAGE else wanted.per_page,
     }
     asked = query | changed
-    # Without a filter the page shows the orders to ship, so the address of all orders names the
-    # state "all", and the address of the orders to ship names none.
+    # The address of the orders to ship has no filter, so the address of all orders has the filter
+    # "all".
     filters = {name for name, value in asked.items() if value not in (None, "", [])} - _NO_FILTER
     if not filters:
         asked["state"] = "all"

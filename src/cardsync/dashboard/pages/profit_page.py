@@ -1,6 +1,6 @@
 """The page of profit. It shows a period's profit from the copies with a known cost, and the sales
-without one; the profit by day, week, month, game or buy rule; the fees, compared with the expected
-ones; and the lots, with the forms for their files and for the payments report.
+without a known cost; the profit by day, week, month, game or buy rule; the fees, compared with the
+expected fees; and the lots, with the forms for their files and for the payments report.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ class Start(NamedTuple):
 
 
 def weekend(here: datetime) -> tuple[datetime | None, datetime]:
-    """Return the start and end of the next Friday to Sunday; without a start on a Friday or
-    Saturday. Pure.
+    """Return the start and end of the next weekend, Friday to Sunday. On a Friday or Saturday the
+    start is None, which means now. Pure.
     """
     on = here.weekday() in (FRIDAY, FRIDAY + 1)
     friday = here.date() + timedelta(days=(FRIDAY - here.weekday()) % 7)

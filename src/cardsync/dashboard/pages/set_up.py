@@ -299,8 +299,8 @@ async def choose_preset(
 
 
 def _system(user_agent: str) -> str:
-    """Return the key of the shell for the browser's operating system, as far as its
-    name is known.
+    """Return the key of the shell for the browser's operating system, as its User-Agent
+    names it.
     """
     if "Windows" in user_agent:
         return "powershell"

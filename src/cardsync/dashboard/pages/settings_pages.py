@@ -61,8 +61,8 @@ class Input:
 
 
 def inputs_of(section: str, **also: str) -> tuple[Input, ...]:
-    """Return the inputs of a section's form, and those of the settings in `also`, with the hints
-    given there.
+    """Return the inputs of a section's form. `also` names settings of other sections, with their
+    hints in this form.
     """
     found = [one for one in SETTINGS.values() if one.field.section == section or one.name in also]
     found.sort(key=lambda one: one.name in also or not one.field.first)
@@ -162,9 +162,9 @@ def shown_and_wanted(
 def refused_settings(
     refusal: ChangedMeanwhile | Unreadable, shown: dict[str, str], wanted: dict[str, str]
 ) -> tuple[Mapping[str, str], dict[str, str], int, dict[str, object]]:
-    """Return the present values, those to keep in the form, the status, and the page's further
-    values. A field that this member changed keeps the typed value; any other field shows its
-    present value. Pure.
+    """Return four values: the present settings, the typed values that stay in the form, the status,
+    and the page's further values. A field that this member changed keeps the typed value; any other
+    field shows its present value. Pure.
     """
     if isinstance(refusal, Unreadable):
         why = "Nothing was saved: a field could not be read."
