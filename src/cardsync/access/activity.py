@@ -87,8 +87,8 @@ def noted_in(session: AsyncSession) -> list[Activity]:
 
 
 class Activity(Base):
-    """A change to a seller's prices, stock or account. Its entry is written in the same
-    transaction.
+    """An entry of the activity feed: one change to a seller's prices, stock or account. The entry
+    is written in the same transaction as the change.
 
     `undone_by` is the ID of the entry that undid this one.
     """

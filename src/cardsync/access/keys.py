@@ -95,8 +95,9 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
 
 
 class ListedKey(NamedTuple):
-    """A key in the seller's list. A key that was replaced and has ended counts as revoked, and
-    `ends_at` is only in the future. The loss limits do not count the changes of an `own_script`.
+    """A key in the seller's list. A key that was replaced and has ended counts as revoked, so
+    `ends_at` is set only if it is in the future. The loss limits do not count the changes of an
+    `own_script`.
     """
 
     key_id: int

@@ -41,8 +41,8 @@ def longest(settings: Settings) -> float:
 
 
 POLLED: dict[str, object] = {_OPTION: _polled}
-"""The `opt` of the routes that agents poll. Their limit is short, because an agent soon polls
-again.
+"""The `opt` of the routes that agents poll, which have a limit of their own. An agent that gets its
+answer in time soon polls again.
 """
 BACKTEST: dict[str, object] = {_OPTION: longest}
 """The `opt` of the route that prices many days in one request."""

@@ -56,7 +56,7 @@ ADVICE = {
 
 # Litestar's `request.accept` has three faults: it accepts `text/html;q=0`, prefers HTML if
 # text/html and application/json have the same weight, and lets `*/*` override the q of
-# application/json. So this module parses the header itself; its tests have these cases.
+# application/json. So this module parses the header itself. Tests of the module cover these cases.
 def _quality(accept: str) -> dict[str, float]:
     """Parse an Accept header into media ranges with their q. An invalid q counts as 0."""
     ranges = {}

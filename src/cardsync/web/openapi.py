@@ -359,8 +359,8 @@ def _finished(status: str, answer: JsonObject) -> JsonObject:
     headers = {
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
     }
-    # Matches a code alone, or a code after `status` or `with digits`, which marks an error with its
-    # own body.
+    # Matches a code alone, or a code after `status` or `with digits`. These words mark an error
+    # with its own body.
     texts = re.findall(r"(?:^|; )(status |with digits )?`(\w+)`: ", answer["description"])
     codes = [code for own, code in texts if not own]
     if codes:

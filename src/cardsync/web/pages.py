@@ -1,7 +1,7 @@
 """The shared parts of every page: the environment that renders templates, and the headers of pages.
 
 The frame and the failure page are in `web/templates`. A package with pages has its own `templates`
-folder and is passed to `templates` here.
+folder, and its name is an argument of the function `templates` below.
 """
 
 from __future__ import annotations
