@@ -29,8 +29,8 @@ class Target:
 
 
 def find(page: Page, element: Element, *, hidden_too: bool = False) -> Target | None:
-    """Return the element by the first locator that finds only it. `hidden_too` is for file inputs,
-    which pages hide behind their own button.
+    """Return the element by the first locator that finds exactly one element. `hidden_too` is for
+    file inputs, which pages hide behind their own button.
     """
     for locator in element.locators:
         if on := only(page, locator, hidden_too=hidden_too):
@@ -86,7 +86,7 @@ def find_in_menu(page: Page, selector: str) -> On | None:
 
 
 def only(page: Page, locator: Locator, *, hidden_too: bool = False) -> On | None:
-    """Return the element if one locator finds only it."""
+    """Return the element that the locator finds if it finds exactly one element."""
     return alone(_on(page, locator), hidden_too=hidden_too)
 
 
