@@ -36,7 +36,8 @@ from cardsync_demo.story import say
 
 # In UTC. This is early morning everywhere in the United States.
 NIGHT: Final = time(9, 0)
-# Creating a shop takes about a minute, and a failed attempt is repeated after this time.
+# The creation of the next shop begins this long before the night, although it takes only about a
+# minute. A failed attempt is repeated after the same time.
 _AHEAD: Final = timedelta(minutes=10)
 _NO_LETTERS_OUT: Final = {"OUTWARD_REQUESTS": "false", "PICTURE_HOSTS": "", "OTLP_URL": ""}
 # All visitors share one account, so only addresses have a limit of sign-ins.

@@ -90,7 +90,7 @@ async def _locked(session: AsyncSession, caller: Caller, grant_id: int) -> OAuth
 
 
 async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: datetime) -> None:
-    """Revoke a grant. Every process refuses its tokens from the next request on. A second
+    """Revoke a grant. From the next request on, every process refuses the grant's tokens. A second
     revocation changes nothing. Raises OwnerRequired, NotFound.
     """
     grant = await _locked(session, caller, grant_id)
