@@ -23,7 +23,7 @@ BUYERS = 190
 # Orders that are younger than WAITING days wait to be shipped; those that are younger than
 # ON_THE_WAY days are on the way.
 WAITING, ON_THE_WAY = 2, 9
-# The order with number CANCELED was canceled, and then every order at this interval.
+# Order CANCELED is canceled, and so is every order at this interval after it.
 CANCELED, CANCELED_EVERY = 17, 97
 FEES = Decimal("0.13")
 PLACES = [
