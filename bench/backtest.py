@@ -18,7 +18,7 @@ from time import perf_counter
 
 import ground
 from cardsync.prices.engine import engine
-from cardsync.prices.engine.rules import SellerPricing
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from ground import MB, Report, spread
 from priced_shop import NOW, Shop, loop, parsed_rules, rules, shop, with_rule
 from reprice_by_evidence import CARDS, CELLS, GATE, PRODUCTS, SALES

@@ -20,16 +20,9 @@ import polars as pl
 from cardsync.prices.engine.breaker import leaps, stops
 from cardsync.prices.engine.engine import price, summary
 from cardsync.prices.engine.preset_rules import PRESETS, preset_rule
-from cardsync.prices.engine.rules import (
-    Cap,
-    MarketGate,
-    Rule,
-    Sale,
-    SellerPricing,
-    SmallCap,
-    Stale,
-)
+from cardsync.prices.engine.rules import Cap, MarketGate, Rule, Sale, SmallCap, Stale
 from cardsync.prices.engine.run_inputs import ENDING_CENTS, Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.steps import LARGEST_PRICE
 from ground import Report
 

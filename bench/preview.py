@@ -14,7 +14,7 @@ from time import perf_counter, process_time
 
 import ground
 from cardsync.prices.engine import engine
-from cardsync.prices.engine.rules import SellerPricing
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from ground import MB, Report, spread
 from priced_shop import NOW, READ, Shop, loop, parsed_rules, rules, shop, with_rule
 

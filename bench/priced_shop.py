@@ -22,8 +22,9 @@ import psycopg
 import ground
 import import_inventory
 from cardsync.platform.database.urls import libpq_url
-from cardsync.prices.engine.rules import Rule, SellerPricing
+from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs.rule_file import read_rules
 from cardsync.shop.accounts.sellers import CreatedSeller
 from engine import plain_target

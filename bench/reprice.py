@@ -21,7 +21,7 @@ import polars as pl
 import ground
 from cardsync.platform.database.copy import encode
 from cardsync.prices.engine import engine
-from cardsync.prices.engine.rules import SellerPricing
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.receipts import parquet_file
 from ground import Report, spread
 from priced_shop import NOW, READ, Shop, loop, parsed_rules, shop, with_rule

@@ -41,8 +41,8 @@ from cardsync.platform.money import to_units, usd
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
 from cardsync.platform.value_types import Json, JsonObject, NamedRow
-from cardsync.prices.engine.rules import SellerPricing
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.simulate import simulate
 from cardsync.prices.inputs import rule_rows as store
 from cardsync.prices.receipts import sentences

@@ -25,10 +25,10 @@ from cardsync.prices.engine.rules import (
     Rounding,
     Rule,
     Sale,
-    SellerPricing,
     SmallCap,
     Stale,
 )
+from cardsync.prices.engine.seller_pricing import SellerPricing
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 CENT = Decimal("0.01")

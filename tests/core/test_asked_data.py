@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cardsync.prices.engine.rules import MarketGate, Rule, SellerPricing, Stale
+from cardsync.prices.engine.rules import MarketGate, Rule, Stale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.plans.asked_data import (
     OF_FIELDS,
     OF_FLAGS,

@@ -14,7 +14,8 @@ from tests.core.pricing_reference import NOW, a_card, frame_of
 
 from cardsync.prices.engine.breaker import CONFIRMED, REMEMBERED, leaps, stops, unconfirmed
 from cardsync.prices.engine.engine import price
-from cardsync.prices.engine.rules import Cap, Rule, SellerPricing
+from cardsync.prices.engine.rules import Cap, Rule
+from cardsync.prices.engine.seller_pricing import SellerPricing
 
 AT_MARKET = Rule(id=1, name="At market", priority=1, state="published")
 

@@ -37,17 +37,9 @@ from cardsync.prices.engine.engine import (
     summary,
 )
 from cardsync.prices.engine.preset_rules import PRESETS, preset_rule
-from cardsync.prices.engine.rules import (
-    Cap,
-    MarketGate,
-    ReviewLimits,
-    Rule,
-    Sale,
-    SellerPricing,
-    SmallCap,
-    Stale,
-)
+from cardsync.prices.engine.rules import Cap, MarketGate, ReviewLimits, Rule, Sale, SmallCap, Stale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.receipts import sentences
 from cardsync.prices.receipts.sentences import blocker_codes
 from cardsync.sales.lots.fee_schedule import net, schedule_at

@@ -22,16 +22,9 @@ from tests.core.pricing_reference import (
 
 from cardsync.platform import errors
 from cardsync.prices.engine.engine import limited, price
-from cardsync.prices.engine.rules import (
-    Cap,
-    InvalidRule,
-    Rule,
-    Sale,
-    SellerPricing,
-    SmallCap,
-    check_guard,
-)
+from cardsync.prices.engine.rules import Cap, InvalidRule, Rule, Sale, SmallCap, check_guard
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_file import RuleSet, read_rule_set, rule_set_text
 from cardsync.prices.receipts import parquet_file

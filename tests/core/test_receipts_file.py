@@ -22,8 +22,9 @@ from tests.core.pricing_reference import (
 )
 
 from cardsync.prices.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
-from cardsync.prices.engine.rules import Cap, Rule, SellerPricing
+from cardsync.prices.engine.rules import Cap, Rule
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.receipts import parquet_file
 from cardsync.prices.receipts.sentences import explain
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cardsync.prices.engine import engine
-from cardsync.prices.engine.rules import Cap, Rule, SellerPricing
+from cardsync.prices.engine.rules import Cap, Rule
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.recommendations import generation
 from cardsync.prices.recommendations.evidence_json import evidence_of
 from cardsync.sales.lots.fee_schedule import net

@@ -15,11 +15,10 @@ from cardsync.prices.engine.rules import (
     InvalidRule,
     MarketGate,
     Rule,
-    SellerPricing,
     SmallCap,
     Stale,
-    live_rules,
 )
+from cardsync.prices.engine.seller_pricing import SellerPricing, live_rules
 
 RULE = Rule(id=1, name="All", priority=10, state="published")
 CAP = Cap(up_bp=1_000, down_bp=1_000)

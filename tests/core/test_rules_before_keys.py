@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
+from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs.rules_before_keys import Change, leaps, moved_by_keys, undone
 
 OLD, NEW = Rule(1, "R", 1, adjust_bp=0), Rule(1, "R", 1, adjust_bp=-9000)

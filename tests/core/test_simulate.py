@@ -21,8 +21,9 @@ from tests.core.pricing_reference import (
 )
 
 from cardsync.prices.engine import engine
-from cardsync.prices.engine.rules import Rule, SellerPricing
+from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.simulate import Effect, moved, simulate, worth
 from cardsync.prices.inputs.cards_to_price import Choices, Stock
 from cardsync.prices.plans.price_effect import _priced, at_worst, in_stock

@@ -15,15 +15,9 @@ from tests.core.pricing_reference import NOW, a_card, frame_of
 
 from cardsync.prices.engine.engine import price
 from cardsync.prices.engine.preset_rules import PRESETS
-from cardsync.prices.engine.rules import (
-    Cap,
-    InvalidRule,
-    MarketGate,
-    Rule,
-    Sale,
-    SellerPricing,
-)
+from cardsync.prices.engine.rules import Cap, InvalidRule, MarketGate, Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.receipts import sentences
 from cardsync.prices.receipts.sentences import blocker_codes
 

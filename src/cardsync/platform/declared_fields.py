@@ -160,6 +160,12 @@ def _declared(attribute: Any, hint: object) -> Declared:
     return Declared(attribute.name, kind, len(kinds) > 1, attribute.default, own)
 
 
+def of_section(fields: Iterable[Declared], section: str) -> list[Declared]:
+    """Return the fields of a section of a form, in their order there."""
+    found = [one for one in fields if one.field.section == section]
+    return sorted(found, key=lambda one: not one.field.first)
+
+
 def refusal(thing: Any) -> tuple[str, str] | None:
     """Return the first field of a thing whose value is outside its bounds, and the reason."""
     for each in declared(thing.__class__):

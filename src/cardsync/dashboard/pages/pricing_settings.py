@@ -4,7 +4,7 @@ values that the page showed, so that a member cannot overwrite another member's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
@@ -18,8 +18,10 @@ from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
 from cardsync.platform import errors
+from cardsync.platform.declared_fields import Declared, Field, declared, of_section
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.rules import sale_sets
@@ -35,72 +37,36 @@ from cardsync.stock.cards.schemas import card_body
 from cardsync.web.forms import Form, read_form, sentence
 from cardsync.web.request import opened, provide_settings, reading
 
-
-class Input(NamedTuple):
-    """A field of the form. `kind` is text, maybe (a text that may be empty), bp (a percentage that
-    may be empty), check or select.
-    """
-
-    name: str
-    label: str
-    kind: str
-    hint: str = ""
-    choices: Sequence[tuple[str, str]] = ()
-
-
-LEVELS: Final = (("1-4", "Levels 1 to 4"), ("pro", "Pro"))
-SCOPES: Final = (
-    ("all_games", "All games"),
-    ("games_with_rules", "Only games with a rule other than the default"),
+# These settings decide no price.
+APART: Final = (
+    Declared(
+        "recommendations",
+        str,
+        False,
+        None,
+        Field(
+            section="moves",
+            label="Suggestions",
+            options={
+                "review": "Ask me first",
+                "automatic": "Apply high-confidence ones automatically",
+            },
+        ),
+    ),
+    Declared(
+        "attribution_logging",
+        bool,
+        False,
+        None,
+        Field(section="direct", label="Save how each price was calculated"),
+    ),
 )
-MODES: Final = (
-    ("review", "Ask me first"),
-    ("automatic", "Apply high-confidence ones automatically"),
-)
-INPUTS: Final = (
-    Input(
-        "hard_floor",
-        "Minimum price ($)",
-        "maybe",
-        "No rule or promotion goes below this. Leave blank for no minimum.",
-    ),
-    Input("repricing_scope", "Games to price", "select", choices=SCOPES),
-    Input(
-        "shipping_adder",
-        "Added for tracked shipping ($)",
-        "maybe",
-        "Added to prices that require tracking (Settings, Shop). Leave blank to add nothing.",
-    ),
-    Input(
-        "review_up_bp",
-        "Review increases over (%)",
-        "bp",
-        "Leave blank to skip review.",
-    ),
-    Input(
-        "review_down_bp",
-        "Review drops over (%)",
-        "bp",
-        "Leave blank to skip review.",
-    ),
-    Input("review_first_price", "A card's first price needs review", "check"),
-    Input("minimum_move", "Smallest change ($)", "text", "Skip changes smaller than this."),
-    Input(
-        "minimum_cap_step",
-        "Smallest daily limit ($)",
-        "text",
-        "A daily cap always allows a change of at least this much.",
-    ),
-    Input("max_age_hours", "Ignore market data older than (hours)", "text"),
-    Input("recommendations", "Suggestions", "select", choices=MODES),
-    Input("fee_level", "Fee level", "select", choices=LEVELS),
-    Input("direct_program", "This store is in TCGplayer Direct", "check"),
-    Input("direct_minimum", "Minimum Direct price ($)", "text"),
-    Input("default_rule_enabled", "Use the default rule for everything else", "check"),
-    Input("attribution_logging", "Save how each price was calculated", "check"),
-)
+# The sections of the form, in their order.
+SECTIONS: Final = ("limits", "review", "moves", "fees", "direct")
+_FIELDS: Final = (*declared(SellerPricing), *APART)
+INPUTS: Final = [one for section in SECTIONS for one in of_section(_FIELDS, section)]
 NAMES: Final = [each.name for each in INPUTS]
-LABELS: Final = {each.name: each.label for each in INPUTS}
+LABELS: Final = {each.name: each.field.label for each in INPUTS}
 
 
 class Conflict(NamedTuple):
@@ -142,16 +108,16 @@ async def settings_page(request: PageRequest, caller: Caller) -> Template:
     return _shown(request, caller, await _current(request, caller))
 
 
-def value_of(each: Input, text: str) -> Any:
+def value_of(each: Declared, text: str) -> object:
     """Return a field's typed text as the setting's value. Pure."""
-    if each.kind == "check":
+    if each.type is bool:
         return text == "true"
-    if each.kind == "maybe":
-        return text or None
-    if each.kind == "bp":
-        return read_percent(text, each.name) if text else None
-    hours = whole(text) if each.name == "max_age_hours" else None
-    return text if hours is None else hours
+    if each.nullable and not text:
+        return None
+    if each.is_percent:
+        return read_percent(text, each.name)
+    number = whole(text) if each.type is int and not each.field.money else None
+    return text if number is None else number
 
 
 @post_form("/pricing/settings")
@@ -160,7 +126,7 @@ async def save_settings(
 ) -> Template | Response[str]:
     """Save the settings whose fields differ from the shown values."""
     shown = {name: form[f"was:{name}"] for name in NAMES if f"was:{name}" in form}
-    checks = {each.name for each in INPUTS if each.kind == "check"}
+    checks = {each.name for each in INPUTS if each.type is bool}
     wanted = {name: (form[name] or "false") if name in checks else form[name] for name in shown}
     changed = [each for each in INPUTS if shown.get(each.name) != wanted.get(each.name)]
     try:

@@ -19,8 +19,9 @@ import polars.selectors as cs
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.prices.engine import holdout, market_steps, review, rounding, sources, steps
 from cardsync.prices.engine.expressions import cents, true
-from cardsync.prices.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
+from cardsync.prices.engine.rules import PRICE_SOURCES, Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.steps import BLOCKER_BIT
 
 REQUIRED_COLUMNS: Final[dict[str, pl.DataType]] = {

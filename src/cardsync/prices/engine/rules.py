@@ -31,7 +31,6 @@ Rounding = Literal["cent", "x9", "x99", "x49_x99"]
 RuleState = Literal["draft", "published"]
 CapPeriod = Literal["sync", "day", "week"]
 CapMode = Literal["clamp", "hold"]
-RepricingScope = Literal["all_games", "games_with_rules"]
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
 # The spec sets no such limit. With +10,000 % every multiplication stays within Int64, and a seller
 # who types more has mistyped.
@@ -40,8 +39,6 @@ ADJUST_BP_MAX: Final = 1_000_000
 # valid datetime.
 DAYS_MAX: Final = 36_525
 UNDERCUT_UP_MAX: Final = 5_000
-# Maximum of `minimum_cap_step`: with a step of more than $100, caps would limit few cards.
-CAP_STEP_MAX: Final = 1_000_000
 # A hold-out is at most 20% of a rule's cards: keeping old prices on more cards would cost more than
 # the comparison is worth.
 HOLDOUT_MAX: Final = 2_000
@@ -381,56 +378,6 @@ def up_to_cent(units: int) -> int:
 
 def down_to_cent(units: int) -> int:
     return units // UNITS_PER_CENT * UNITS_PER_CENT
-
-
-@dataclass(frozen=True, slots=True)
-class SellerPricing:
-    """A seller's pricing settings, for all rules. Each card has its own pin, in the column
-    `pin`.
-    """
-
-    direct_minimum: Annotated[int, Field(0, MAX_UNITS, money=True)] = 4_000
-    direct_program: bool = False
-    default_rule_enabled: bool = True
-    minimum_move: Annotated[int, Field(0, MAX_UNITS, money=True)] = 100
-    # A cap that allows a move allows at least this much, because a percentage of a few cents is
-    # less than a cent.
-    minimum_cap_step: Annotated[int, Field(0, CAP_STEP_MAX, money=True)] = 500
-    max_age_hours: Annotated[int, Field(1, 24 * DAYS_MAX)] = 168
-    fee_level: FeeLevel = "1-4"
-    automatic_pricing_paused: bool = False
-    awaiting_review: bool = False
-    hard_floor: Annotated[int | None, Field(UNITS_PER_CENT, MAX_UNITS, money=True)] = None
-    repricing_scope: RepricingScope = "all_games"
-    shipping_adder: Annotated[int | None, Field(1, MAX_UNITS, money=True)] = None
-    # Prices from this amount on include the shipping adder, because such orders need tracked
-    # shipping.
-    tracking_threshold: Annotated[int, Field(money=True)] = 500_000
-    review_up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX)] = None
-    review_down_bp: Annotated[int | None, Field(0, WHOLE_BP)] = None
-    review_first_price: bool = False
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @property
-    def review(self) -> ReviewLimits:
-        """Return the review limits for rules without review limits of their own."""
-        return ReviewLimits(self.review_up_bp, self.review_down_bp, self.review_first_price)
-
-
-def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
-    """Return the live rules in order of priority: the first rule that selects a card governs it. If
-    the default rule is disabled, cards that no other rule selects keep their prices.
-    """
-    candidates = (
-        r
-        for r in rules
-        if r.live
-        and not r.guard
-        and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled)
-    )
-    return sorted(candidates, key=lambda rule: (rule.priority, rule.id))
 
 
 def live_guards(rules: Iterable[Rule]) -> list[Rule]:

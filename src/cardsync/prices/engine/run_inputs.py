@@ -25,11 +25,10 @@ from cardsync.prices.engine.rules import (
     Rounding,
     Rule,
     Sale,
-    SellerPricing,
     active_sales,
     live_guards,
-    live_rules,
 )
+from cardsync.prices.engine.seller_pricing import SellerPricing, live_rules
 from cardsync.sales.lots.fee_schedule import FeeSchedule, gap, schedule_at
 
 TIME: Final = pl.Datetime("us", "UTC")

@@ -20,7 +20,8 @@ from cardsync.platform import errors
 from cardsync.platform.declared_fields import body_struct, declared, to_json
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.platform.value_types import Json
-from cardsync.prices.engine.rules import InvalidRule, Rule, Sale, SellerPricing
+from cardsync.prices.engine.rules import InvalidRule, Rule, Sale
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs import rule_json as wire
 from cardsync.prices.limits import GUARDS
 

@@ -14,7 +14,8 @@ from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.declared_fields import declared, from_row
 from cardsync.prices.engine.preset_rules import preset_rule
-from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
+from cardsync.prices.engine.rules import Rule, Sale
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs.rule_json import IN_COLUMNS
 from cardsync.prices.models import PricingRule, PricingSale
 

@@ -21,8 +21,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.money import to_units
 from cardsync.platform.value_types import JsonMapping, JsonObject
-from cardsync.prices.engine.rules import WHOLE_BP, Rule, Sale, SellerPricing
+from cardsync.prices.engine.rules import WHOLE_BP, Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.loss.loss_limits import CHEAP, DAY_CARD_BP
 

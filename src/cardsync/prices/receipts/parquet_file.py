@@ -17,8 +17,9 @@ import polars as pl
 
 from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.engine import INPUT_COLUMNS, NOTHING, PRICE_STEPS, RECEIPT_COLUMNS
-from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
+from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.simulate import simulate
 
 # Input columns that no step reads.

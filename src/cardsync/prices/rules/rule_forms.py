@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from cardsync.platform import errors, money
-from cardsync.platform.declared_fields import VALUE, Declared, declared, filled, is_part
+from cardsync.platform.declared_fields import VALUE, Declared, declared, filled, is_part, of_section
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent
 from cardsync.platform.value_types import Json, JsonMapping, JsonObject
@@ -264,8 +264,7 @@ INPUTS: Final = {one.name: one for each in declared(Rule) for one in _inputs(eac
 
 def inputs_of(section: str) -> list[Input]:
     """Return the inputs of a section of the form."""
-    fields = [each for each in declared(Rule) if each.field.section == section]
-    return [one for each in fields for one in _inputs(each)]
+    return [one for each in of_section(declared(Rule), section) for one in _inputs(each)]
 
 
 def lines_of(section: str, *, guard: bool) -> list[Line]:

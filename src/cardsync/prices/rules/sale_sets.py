@@ -25,7 +25,8 @@ from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.decisions.sold_on_sale import sold_on_sale
-from cardsync.prices.engine.rules import InvalidRule, Sale, SellerPricing
+from cardsync.prices.engine.rules import InvalidRule, Sale
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_file import (
     NO_PRICING,

@@ -17,7 +17,8 @@ from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.kit.struct_rows import Reads, ReadsFor, struct_of
 from cardsync.platform.money import usd
 from cardsync.prices.decisions.sold_on_sale import SoldOnSale
-from cardsync.prices.engine.rules import Rule, SellerPricing
+from cardsync.prices.engine.rules import Rule
+from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_file import SET_APART, SETTING_NAMES, RecommendationMode
 from cardsync.prices.inputs.rule_rows import rule_of, sale_of, seller_pricing
