@@ -4,7 +4,6 @@ plan is refused: the error names the change's place.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -23,7 +22,6 @@ from cardsync.prices.plans.actions import (
     Change,
     ListChange,
     OwnChange,
-    OwnType,
     PinChange,
     RuleChange,
 )
@@ -85,6 +83,12 @@ def _places(actions: Actions) -> str:
     return ", ".join(places[:_NAMED]) + rest
 
 
+class _Done(NamedTuple):
+    id: int | None
+    summary: str
+    cards: int = 0
+
+
 async def _one(
     session: AsyncSession,
     caller: Caller,
@@ -94,174 +98,43 @@ async def _one(
 ) -> ChangeDone:
     match change:
         case RuleChange():
-            return await _rule(session, caller, change, now)
+            done = await _rule(session, caller, change, now)
         case PinChange():
-            return await _pin(session, caller, change, now)
+            done = await _pin(session, caller, change, now)
         case ListChange():
-            return await _list(session, caller, change, now, settings.read_seconds)
+            done = await _list(session, caller, change, now, settings.read_seconds)
         case OwnChange():
-            id, summary = await _OWN[change.type](session, caller, change, now, settings)
-            return ChangeDone(change.place, change.type, change.op, id, summary)
+            done = await _own(session, caller, change, now, settings)
+    return ChangeDone(change.place, change.type, change.op, *done)
 
 
-async def _rule(
-    session: AsyncSession, caller: Caller, change: RuleChange, now: datetime
-) -> ChangeDone:
-    def done_with(id: int | None, summary: str) -> ChangeDone:
-        return ChangeDone(change.place, change.type, change.op, id, summary)
-
+async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: datetime) -> _Done:
     if change.op == "create":
         row, _ = await rule_sets.create(session, caller, change.values, now)
-        return done_with(row.id, f"Rule “{row.name}” created.")
+        return _Done(row.id, f"Rule “{row.name}” created.")
     if change.op == "reorder":
         rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
-        return done_with(None, f"The {len(rows)} rules are in a new order.")
+        return _Done(None, f"The {len(rows)} rules are in a new order.")
     assert change.rule_id is not None
     if change.op == "delete":
         row = await rule_sets.read_one(session, caller, change.rule_id)
         await rule_sets.remove(session, caller, change.rule_id, now)
         await session.flush()
-        return done_with(change.rule_id, f"Rule “{row.name}” deleted.")
+        return _Done(change.rule_id, f"Rule “{row.name}” deleted.")
     switched = {"enable": {"enabled": True}, "disable": {"enabled": False}}
     values = switched.get(change.op, change.values)
     row, _ = await rule_sets.change(session, caller, change.rule_id, values, now)
     how = "changed: " + ", ".join(values) if change.op == "update" else f"{change.op}d"
-    return done_with(change.rule_id, f"Rule “{row.name}” is {how}.")
+    return _Done(change.rule_id, f"Rule “{row.name}” is {how}.")
 
 
-async def _pin(
-    session: AsyncSession, caller: Caller, change: PinChange, now: datetime
-) -> ChangeDone:
+async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: datetime) -> _Done:
     id = change.marketplace_id
     if change.op == "set":
         price = await sale_sets.pin(session, caller, id, {"price": change.price}, now)
-        summary = f"Card {id} pinned at {dollars(price)}."
-    else:
-        await sale_sets.unpin(session, caller, id, now)
-        summary = f"Card {id} unpinned."
-    return ChangeDone(change.place, change.type, change.op, id, summary)
-
-
-OwnDone = tuple[int | None, str]
-
-
-async def _sale(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    _: Settings,
-) -> OwnDone:
-    id = change.body.get("id", 0)
-    if change.op == "delete":
-        await sale_sets.remove_sale(session, caller, id, now)
-        return id, f"Promotion {id} deleted."
-    values = change.body["set"]
-    if change.op == "create":
-        row = await sale_sets.create_sale(session, caller, values, now)
-        return row.id, f"Promotion “{row.name}” created."
-    row = await sale_sets.change_sale(session, caller, id, values, now)
-    return id, f"Promotion “{row.name}” changed: {', '.join(values)}."
-
-
-async def _preset(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    _: Settings,
-) -> OwnDone:
-    saved = await rule_sets.apply_preset(session, caller, change.body["preset"], now)
-    return saved.row.id, f"Preset {change.body['preset']} is now the default rule."
-
-
-async def _settings(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    _: Settings,
-) -> OwnDone:
-    values = change.body["set"]
-    await sale_sets.change_settings(session, caller, values, now)
-    return None, f"Limits and fees changed: {', '.join(values)}."
-
-
-async def _pin_many(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    settings: Settings,
-) -> OwnDone:
-    selection = msgspec.convert(change.body["selection"], Selection)
-    write = pin_many.pin_many if change.op == "pin" else pin_many.unpin_many
-    pinned = await write(session, caller, selection, now, settings)
-    return None, f"{counted(pinned.changed, 'card is', 'cards are')} {change.op}ned."
-
-
-async def _reprice(
-    session: AsyncSession,
-    caller: Caller,
-    _: OwnChange,
-    now: datetime,
-    __: Settings,
-) -> OwnDone:
-    run_id = await reprice.request(session, caller, now)
-    return run_id, f"Pricing run {run_id} starts."
-
-
-async def _rollback(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    settings: Settings,
-) -> OwnDone:
-    scope = change.body["scope"]
-    cards, _ = await diff_of(session, caller.seller_id, scope)
-    lasts = timedelta(seconds=settings.rollback_seconds)
-    rollback, _ = await prepare.request(session, caller, scope, cards, now, lasts)
-    return rollback.id, words.asked(scope, cards)
-
-
-async def _publish(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    _: Settings,
-) -> OwnDone:
-    entries, task_id = await publish(session, caller, change.body["ids"], now)
-    return task_id, f"{counted(len(entries), 'listing', 'listings')} published."
-
-
-async def _lots(
-    session: AsyncSession,
-    caller: Caller,
-    change: OwnChange,
-    now: datetime,
-    _: Settings,
-) -> OwnDone:
-    return await lot_changes.carry_out(session, caller, change.body, now)
-
-
-_OWN: Final[
-    Mapping[
-        OwnType,
-        Callable[[AsyncSession, Caller, OwnChange, datetime, Settings], Awaitable[OwnDone]],
-    ]
-] = {
-    "pricing.sales": _sale,
-    "pricing.preset": _preset,
-    "pricing.settings": _settings,
-    "pricing.pin_many": _pin_many,
-    "pricing.reprice": _reprice,
-    "pricing.rollback": _rollback,
-    "quick_add.publish": _publish,
-    "lots": _lots,
-}
-ListDone = tuple[int, str, int]
+        return _Done(id, f"Card {id} pinned at {dollars(price)}.")
+    await sale_sets.unpin(session, caller, id, now)
+    return _Done(id, f"Card {id} unpinned.")
 
 
 async def _list(
@@ -270,82 +143,79 @@ async def _list(
     change: ListChange,
     now: datetime,
     seconds: float,
-) -> ChangeDone:
-    doing: dict[str, Callable[..., Awaitable[ListDone]]] = {
-        "create": _create_list,
-        "rename": _rename_list,
-        "delete": _delete_list,
-        "add": _add_cards,
-        "remove": _remove_cards,
-    }
-    id, summary, cards = await doing[change.op](session, caller, change, now, seconds)
-    return ChangeDone(change.place, change.type, change.op, id, summary, cards)
-
-
-async def _create_list(
-    session: AsyncSession,
-    caller: Caller,
-    change: ListChange,
-    now: datetime,
-    *_: object,
-) -> ListDone:
-    made = await seller_lists.create_list(session, caller, change.name, now)
-    return made.id, f"List “{made.name}” created.", 0
-
-
-async def _rename_list(
-    session: AsyncSession,
-    caller: Caller,
-    change: ListChange,
-    now: datetime,
-    *_: object,
-) -> ListDone:
+) -> _Done:
     id = change.list_id or 0
-    named = await seller_lists.rename_list(session, caller, id, change.name, now)
-    return id, f"List {id} renamed “{named.name}”.", 0
-
-
-async def _delete_list(
-    session: AsyncSession,
-    caller: Caller,
-    change: ListChange,
-    now: datetime,
-    *_: object,
-) -> ListDone:
-    id = change.list_id or 0
-    await seller_lists.delete_list(session, caller, id, now)
-    return id, f"List {id} deleted.", 0
-
-
-async def _add_cards(
-    session: AsyncSession,
-    caller: Caller,
-    change: ListChange,
-    now: datetime,
-    seconds: float,
-) -> ListDone:
+    match change.op:
+        case "create":
+            made = await seller_lists.create_list(session, caller, change.name, now)
+            return _Done(made.id, f"List “{made.name}” created.")
+        case "rename":
+            named = await seller_lists.rename_list(session, caller, id, change.name, now)
+            return _Done(id, f"List {id} renamed “{named.name}”.")
+        case "delete":
+            await seller_lists.delete_list(session, caller, id, now)
+            return _Done(id, f"List {id} deleted.")
     id = await _list_of(session, caller, change)
     assert change.selection is not None
+    if change.op == "remove":
+        removed = await entries.remove_cards(session, caller, id, change.selection, now, seconds)
+        cards = counted(removed, "card is", "cards are")
+        return _Done(id, f"{cards} removed from list {id}.", removed)
     added = await entries.add_cards(session, caller, id, change.selection, now, seconds)
     rest = ", which is then full" if added.truncated else ""
-    return (
-        id,
-        f"{added.added} of {counted(added.requested, 'card', 'cards')} added to list {id}{rest}.",
-        added.added,
-    )
+    cards = counted(added.requested, "card", "cards")
+    return _Done(id, f"{added.added} of {cards} added to list {id}{rest}.", added.added)
 
 
-async def _remove_cards(
+async def _own(
     session: AsyncSession,
     caller: Caller,
-    change: ListChange,
+    change: OwnChange,
     now: datetime,
-    seconds: float,
-) -> ListDone:
-    id = await _list_of(session, caller, change)
-    assert change.selection is not None
-    removed = await entries.remove_cards(session, caller, id, change.selection, now, seconds)
-    return id, f"{counted(removed, 'card is', 'cards are')} removed from list {id}.", removed
+    settings: Settings,
+) -> _Done:
+    body = change.body
+    match change.type:
+        case "pricing.sales":
+            return await _sale(session, caller, change, now)
+        case "pricing.preset":
+            saved = await rule_sets.apply_preset(session, caller, body["preset"], now)
+            return _Done(saved.row.id, f"Preset {body['preset']} is now the default rule.")
+        case "pricing.settings":
+            await sale_sets.change_settings(session, caller, body["set"], now)
+            return _Done(None, f"Limits and fees changed: {', '.join(body['set'])}.")
+        case "pricing.pin_many":
+            selection = msgspec.convert(body["selection"], Selection)
+            write = pin_many.pin_many if change.op == "pin" else pin_many.unpin_many
+            pinned = await write(session, caller, selection, now, settings)
+            cards = counted(pinned.changed, "card is", "cards are")
+            return _Done(None, f"{cards} {change.op}ned.")
+        case "pricing.reprice":
+            run_id = await reprice.request(session, caller, now)
+            return _Done(run_id, f"Pricing run {run_id} starts.")
+        case "pricing.rollback":
+            scope, lasts = body["scope"], timedelta(seconds=settings.rollback_seconds)
+            count, _ = await diff_of(session, caller.seller_id, scope)
+            rollback, _ = await prepare.request(session, caller, scope, count, now, lasts)
+            return _Done(rollback.id, words.asked(scope, count))
+        case "quick_add.publish":
+            drafts, task_id = await publish(session, caller, body["ids"], now)
+            return _Done(task_id, f"{counted(len(drafts), 'listing', 'listings')} published.")
+        case "lots":
+            return _Done(*await lot_changes.carry_out(session, caller, body, now))
+
+
+async def _sale(session: AsyncSession, caller: Caller, change: OwnChange, now: datetime) -> _Done:
+    id = change.body.get("id", 0)
+    if change.op == "delete":
+        await sale_sets.remove_sale(session, caller, id, now)
+        return _Done(id, f"Promotion {id} deleted.")
+    values = change.body["set"]
+    if change.op == "create":
+        row = await sale_sets.create_sale(session, caller, values, now)
+        return _Done(row.id, f"Promotion “{row.name}” created.")
+    row = await sale_sets.change_sale(session, caller, id, values, now)
+    return _Done(id, f"Promotion “{row.name}” changed: {', '.join(values)}.")
 
 
 async def _list_of(session: AsyncSession, caller: Caller, change: ListChange) -> int:

@@ -130,7 +130,7 @@ async def write(
             cards = await largest_moves(session, caller.seller_id, effect, now)
     if not attempted.kept:
         asked = verdict if verdict.limit else ASKS
-        raise await _kept_for_review(writer, action, asked, effect.size, cards)
+        raise await _wait(writer, action, asked, effect.size, cards)
     if takes_back or (by.limited and not by_member):
         await count(session, caller, effect, now, written.source or "")
 
@@ -174,7 +174,7 @@ async def _meant(
     return None if reach is None else (actions, reach)
 
 
-async def _kept_for_review(
+async def _wait(
     writer: Writer,
     action: Mapping[str, object] | Waiting,
     verdict: Verdict,
