@@ -7,16 +7,18 @@ A part with several entries is a small table in the form. For example, the field
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
-from cardsync.buying.engine.buy_rules import GRADES
+from cardsync.buying.engine.buy_rules import GRADES, Band, Budget, BulkPrice, Step
 from cardsync.platform import errors
+from cardsync.platform.declared_fields import Declared, declared
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent, read_percent
 from cardsync.platform.table_text import typed_number
 from cardsync.platform.value_types import JsonMapping, JsonObject
 
-BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
+BUDGET: Final = tuple(one.name for one in declared(Budget))
 TEXTS: Final = (
     "name",
     "query",
@@ -29,13 +31,17 @@ TEXTS: Final = (
     *BUDGET,
     *(f"grade_{grade}" for grade in GRADES),
 )
+PARTS: Final = {"bands": Band, "bulk": BulkPrice, "stock_steps": Step, "days_steps": Step}
+
+
+def _cell_name(one: Declared) -> str:
+    return one.json_name.removesuffix("_bp")
+
+
 # The columns of each table. A row is ignored if its first `_TYPED` cells are all empty.
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "bands": ("from", "cash", "credit"),
-    "bulk": ("cash", "credit", "rarity", "game"),
+    **{table: tuple(map(_cell_name, declared(part))) for table, part in PARTS.items()},
     "lists": ("change", "way", "list"),
-    "stock_steps": ("from", "less"),
-    "days_steps": ("from", "less"),
 }
 _TYPED: Final[Mapping[str, int]] = {"bands": 3, "bulk": 3, "lists": 1} | dict.fromkeys(
     ("stock_steps", "days_steps"), 2
@@ -90,10 +96,7 @@ def form_of(rule: JsonMapping) -> RuleForm:
         "bulk_below": rule["bulk_below"] or "",
         "most_copies": "" if rule["most_copies"] is None else str(rule["most_copies"]),
     }
-    rows = {
-        table: [_cells(one) for one in rule[table]]
-        for table in ("bands", "bulk", "stock_steps", "days_steps")
-    }
+    rows = {table: [_cells(one) for one in rule[table]] for table in PARTS}
     rows["lists"] = [
         {
             "change": percent(abs(one["change_bp"])),
@@ -144,10 +147,7 @@ def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, object]:
         **{name: texts[name] for name in ("name", "query", "base", "state")},
         "bulk_below": _amount(texts["bulk_below"]) or None,
         "most_copies": most,
-        "bands": _rows(form, "bands", _band),
-        "bulk": _rows(form, "bulk", _bulk),
-        "stock_steps": _rows(form, "stock_steps", _step),
-        "days_steps": _rows(form, "days_steps", _step),
+        **{table: _rows(form, table, partial(_entry, part)) for table, part in PARTS.items()},
         "lists": _rows(form, "lists", lambda row: _listed(row, lists)),
         "budget": {name: _amount(texts[name]) or None for name in BUDGET},
         "conditions": {
@@ -200,25 +200,20 @@ def _percent(what: str, text: str) -> int:
         raise ValueError(str(e)) from e
 
 
-def _band(row: Row) -> dict[str, object]:
-    start = _amount(row["from"]) or "0"
-    return {
-        "from": start,
-        "cash_bp": _percent("cash", row["cash"] or "0"),
-        "credit_bp": _percent("credit", row["credit"] or "0"),
-    }
+def _entry(part: type, row: Row) -> JsonObject:
+    return {one.json_name: _cell(one, row[_cell_name(one)]) for one in declared(part)}
 
 
-def _bulk(row: Row) -> dict[str, object]:
-    amounts = {way: _amount(row[way]) or "0" for way in ("cash", "credit")}
-    return {**amounts, "rarity": row["rarity"], "game": row["game"]}
-
-
-def _step(row: Row) -> dict[str, object]:
-    start = whole(row["from"])
-    if start is None:
+def _cell(one: Declared, text: str) -> str | int:
+    if one.field.money:
+        return _amount(text) or "0"
+    if one.is_percent:
+        return _percent(_cell_name(one), text or "0")
+    if one.type is not int:
+        return text
+    if (number := whole(text)) is None:
         raise ValueError("enter a whole number, like 4")
-    return {"from": start, "less_bp": _percent("less", row["less"] or "0")}
+    return number
 
 
 def _listed(row: Row, lists: Mapping[str, int]) -> JsonObject:
