@@ -38,14 +38,14 @@ class Health(msgspec.Struct):
 
 class Readiness(msgspec.Struct):
     status: Literal["ok", "unavailable"]
-    """ok if every check is"""
+    """ok if all checks are ok"""
     checks: dict[str, str]
-    """The checks, and the finding of each"""
+    """The result of each check, by the name of the check"""
 
 
 @get("/healthz", tags=["health"])
 async def healthz() -> Health:
-    """Show that the process answers."""
+    """Report that the process runs."""
     return Health("ok")
 
 
@@ -65,8 +65,9 @@ async def readyz(
         QueryParameter(description="A check that makes no 503, for probes of a balancer"),
     ] = None,
 ) -> Response[Readiness]:
-    """Check database, migrations, queue and object store; a 503 names the missing ones. A schema
-    that a newer program has migrated is ready: releases are replaced one host after another.
+    """Check the database, its migrations, the queue and the object store; a 503 has the failed
+    checks. A schema that a newer program has migrated counts as ready, because releases are
+    replaced one host after another.
     """
     patience.allow(request.scope, patience.POLLED, settings)
     # The checks end a little before the request's time limit, so that the answer can name a check

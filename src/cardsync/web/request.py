@@ -46,25 +46,25 @@ _JSON_TYPES = (
 
 
 class ErrorBody(msgspec.Struct):
-    """Every `{error, code}` answer."""
+    """An error, as a sentence and a code."""
 
     error: str
     code: str
 
 
 class InternalError(msgspec.Struct):
-    """Unhandled 404, 422 and 5xx."""
+    """An error that the route does not declare: a 404, 422 or 5xx."""
 
     error: str
     code: str
     """not_found, unprocessable_content or internal_server_error"""
     status: int
-    """The HTTP status, the same as the response has"""
+    """The HTTP status of the response"""
     request_id: str
 
 
 class Deleted(msgspec.Struct):
-    """The answer about a thing that is gone."""
+    """The answer to a deletion."""
 
     deleted: bool
 

@@ -1,4 +1,4 @@
-"""HTTP routes of the assistants that a shop's owners authorized: list them, set the permission
+"""The HTTP routes of the assistants that a shop's owners authorized: list them, set the permission
 modes of one, and end one.
 """
 
@@ -24,22 +24,23 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Dele
 
 
 class AssistantBody(msgspec.Struct):
-    """`client_host` is null for an assistant that registered itself. `granted_by` is the member who
-    let it in. Without `buyer_data`, its answers omit buyers' names and notes. `modes` are the
-    permission modes that the owner set for this assistant, by the kind of action.
+    """An assistant's grant. `client_host` is null for an assistant that registered itself.
+    `granted_by` is the owner who authorized it. Without `buyer_data`, the answers to the assistant
+    omit buyers' names and notes. `modes` are the permission modes that an owner set for this
+    assistant, by kind of action.
     """
 
     id: int
     client_name: Annotated[str, Column("name")]
-    """The name of the assistant"""
+    """The assistant's name"""
     client_host: Annotated[str | None, Column("host")]
-    """The host that describes it; null: it registered itself"""
+    """The host of the assistant's description; null if the assistant registered itself"""
     granted_by: str
-    """The member who let it in"""
+    """The owner who authorized the assistant"""
     scopes: list[str]
-    """The actions that it may take: mcp:read, mcp:write"""
+    """What the assistant may do: mcp:read, mcp:write"""
     buyer_data: bool
-    """Its answers name buyers"""
+    """Whether answers to the assistant name buyers"""
     created_at: datetime
     last_used_at: datetime | None
     modes: dict[ActionType, Mode]
@@ -51,7 +52,7 @@ class AssistantsBody(msgspec.Struct):
 
 @get("/assistants", responses=problems(*BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired))
 async def list_assistants(caller: Caller, session: AsyncSession) -> AssistantsBody:
-    """Show the assistants that may reach this shop, newest first."""
+    """The assistants that have access to this shop, newest first."""
     given = await grants.listed(session, caller)
     return AssistantsBody(
         [
@@ -72,8 +73,8 @@ async def change_assistant(
     assistant_id: int,
     data: Annotated[JsonObject, Like(grants.ModesGiven)],
 ) -> grants.ModesGiven:
-    """Set permission modes, as `{"modes": {"pricing.pins": "deny"}}`; the answer has those that are
-    the assistant's own.
+    """Set permission modes of an assistant, as `{"modes": {"pricing.pins": "deny"}}`. The answer
+    has the modes that an owner set for this assistant.
     """
     own = await grants.change_modes(session, caller, assistant_id, data, clock.now())
     return grants.ModesGiven(dict(own))
@@ -85,7 +86,7 @@ async def change_assistant(
     responses=problems(*FOR_MEMBERS, errors.OwnerRequired, errors.NotFound),
 )
 async def end_assistant(caller: Caller, session: AsyncSession, assistant_id: int) -> Deleted:
-    """End an assistant's access, at once and everywhere."""
+    """End an assistant's access everywhere, immediately."""
     await grants.revoke(session, caller, assistant_id, clock.now())
     return Deleted(True)
 

@@ -29,7 +29,7 @@ Modes = dict[ActionType, Mode]
 
 
 class ModesGiven(msgspec.Struct):
-    """Null resets the kind of action to the mode of all tokens."""
+    """Permission modes by kind of action. Null resets one to the mode of all tokens."""
 
     modes: dict[ActionType, Mode | None]
 
