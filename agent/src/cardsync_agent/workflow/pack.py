@@ -270,7 +270,7 @@ def values_of(workflow: Workflow) -> set[str]:
 
 def misnamed(pack: Pack) -> Iterator[str]:
     """Yield the values and files that this adapter does not have: a step that uses them would fail.
-    A pack with such names is readable nevertheless, because another agent may have them.
+    Such a pack is still valid, because another agent may have these values and files.
     """
     staged = pack.workflows.get("stage_prices")
     places = {step.name for step in staged.steps} if staged else set[str]()

@@ -145,7 +145,8 @@ class Database:
         """Open one transaction in one seller's scope. The block's end commits the transaction; an
         exception rolls it back.
 
-        With `snapshot`, every statement sees the database as of the first one (repeatable read).
+        With `snapshot`, every statement sees the database as of the first statement (repeatable
+        read).
         """
         made = self.snapshots if snapshot and self.snapshots else self.sessions
         async with self.slots.of(seller_id, work), made() as session, session.begin():
