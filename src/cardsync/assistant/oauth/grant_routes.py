@@ -38,7 +38,7 @@ class AssistantBody(msgspec.Struct):
     granted_by: str
     """The owner who authorized the assistant"""
     scopes: list[str]
-    """What the assistant may do: mcp:read, mcp:write"""
+    """The scopes of the assistant's access: mcp:read, mcp:write"""
     buyer_data: bool
     """Whether answers to the assistant name buyers"""
     created_at: datetime
