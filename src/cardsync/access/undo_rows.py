@@ -10,22 +10,54 @@ column. An empty text means that there is no row.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import CursorResult, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import SHOP, ChangedRow, Image, Images, RowImages
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.value_types import JsonMapping, Row
 
-# A function that undoes an entry. It raises ChangedSince if the rows have changed since the entry.
-Undo = Callable[[AsyncSession, Caller, JsonMapping, datetime], Awaitable[None]]
+
+@dataclass(frozen=True)
+class Undoing:
+    """An entry that a caller undoes, with its stored values by their names."""
+
+    session: AsyncSession
+    caller: Caller
+    entry: JsonMapping
+    now: datetime
+
+    def __getitem__(self, name: str) -> Any:
+        return self.entry[name]
+
+    @property
+    def seller_id(self) -> int:
+        return self.caller.seller_id
+
+    async def run(self, *statements: str, **more: object) -> Sequence[Row]:
+        """Run statements, which may use the entry's values, `seller`, `actor` and `now`. Return the
+        rows of the last.
+        """
+        by = {"seller": self.seller_id, "actor": self.caller.actor, "now": self.now}
+        values = {**self.entry, **by, **more}
+        rows: Sequence[Row] = ()
+        for statement in statements:
+            bound = {name: values[name] for name in values if f":{name}" in statement}
+            found = await self.session.execute(text(statement), bound)
+            assert isinstance(found, CursorResult)
+            rows = found.all() if found.returns_rows else ()
+        return rows
+
+
+# An undo: it raises ChangedSince if something has changed since the entry.
+Undo = Callable[[Undoing], Awaitable[object]]
 
 
 class Swap(NamedTuple):
@@ -58,24 +90,20 @@ class UndoRows:
     again: str | None = None
     room: tuple[int, str] | None = None
     free: tuple[str, str] | None = None
-    read: Callable[[AsyncSession, Caller, JsonMapping, datetime], Awaitable[Swap]] | None = None
+    read: Callable[[Undoing], Awaitable[Swap]] | None = None
     then: Undo | None = None
 
-    async def __call__(
-        self, session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-    ) -> None:
+    async def __call__(self, undoing: Undoing) -> None:
+        session, seller_id, entry = undoing.session, undoing.seller_id, undoing.entry
         if self.lock is not None:
-            await locked(session, self.lock, caller.seller_id)
-        if self.read is None:
-            became, was, more = self.stored(entry)
-        else:
-            became, was, more = await self.read(session, caller, entry, now)
-        await self._need_room(session, caller.seller_id, became, was)
-        other = await self.rows.swap(session, caller.seller_id, became, was, now)
+            await locked(session, self.lock, seller_id)
+        swap = self.stored(entry) if self.read is None else await self.read(undoing)
+        await self._need_room(session, seller_id, swap)
+        other = await self.rows.swap(session, seller_id, swap.became, swap.was, undoing.now)
         if other is not None:
-            raise errors.ChangedSince(self._sentence({**entry, **more}, other))
+            raise errors.ChangedSince(self._sentence({**entry, **swap.more}, other))
         if self.then is not None:
-            await self.then(session, caller, entry, now)
+            await self.then(undoing)
 
     def stored(self, entry: JsonMapping) -> Swap:
         """Return the images that an entry has. Pure."""
@@ -98,15 +126,13 @@ class UndoRows:
                 return dict(zip(self.rows.compared, stored, strict=True))
         return {self.rows.compared[0]: stored}
 
-    async def _need_room(
-        self, session: AsyncSession, seller_id: int, became: Images, was: Images
-    ) -> None:
-        restored = {id: image for id, image in was.items() if image is not None}
+    async def _need_room(self, session: AsyncSession, seller_id: int, swap: Swap) -> None:
+        restored = {id: image for id, image in swap.was.items() if image is not None}
         if not restored or not (self.room or self.free):
             return
         table: Any = self.rows.table
         mine = select(table).where(
-            table.seller_id == seller_id, table.id.not_in([int(id) for id in became])
+            table.seller_id == seller_id, table.id.not_in([int(id) for id in swap.became])
         )
         if hasattr(table, "deleted_at"):
             mine = mine.where(table.deleted_at.is_(None))

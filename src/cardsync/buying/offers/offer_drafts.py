@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
@@ -28,7 +28,6 @@ from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.value_types import JsonMapping
 
 DELETED: Final = "offer.deleted"
 _OFFER: Final = RowImages(
@@ -188,17 +187,17 @@ async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now
     note(session, caller, "offer.deleted", f"offer {offer_id} deleted", now, undo=undo)
 
 
-async def _deleted(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    return Swap({entry["offer"]["id"]: None}, {entry["offer"]["id"]: entry["offer"]})
+async def _deleted(undoing: Undoing) -> Swap:
+    offer = undoing["offer"]
+    return Swap({offer["id"]: None}, {offer["id"]: offer})
 
 
-async def _lined(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> None:
-    await _put_lines(session, caller.seller_id, entry["offer"]["id"], entry["lines"])
-
-
-UNDELETE: Final = UndoRows(_OFFER, "offer {id} was restored", read=_deleted, then=_lined)
+UNDELETE: Final = UndoRows(
+    _OFFER,
+    "offer {id} was restored",
+    read=_deleted,
+    then=lambda of: _put_lines(of.session, of.seller_id, of["offer"]["id"], of["lines"]),
+)
 
 
 async def change_lines(

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Undoing
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.limits import STORE_CREDIT_ENTRIES, STORE_CREDIT_MOST
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
@@ -25,7 +26,6 @@ from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import to_units, usd
-from cardsync.platform.value_types import JsonMapping
 
 KIND: Final = "store_credit.entry"
 # The format of callers' idempotency keys. The program's own keys contain a space, so that callers
@@ -128,16 +128,12 @@ async def add_or_spend(
     return struct_of(CreditEntry, entry, caller)
 
 
-async def undo_entry(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
+async def undo_entry(undoing: Undoing) -> None:
     """Undo an entry by adding an entry that reverses it, because entries never change. Raises
     ChangedSince.
     """
-    entry = await _entry(session, caller, undo["entry"])
+    session, caller = undoing.session, undoing.caller
+    entry = await _entry(session, caller, undoing["entry"])
     try:
         await enter(
             session,
@@ -145,7 +141,7 @@ async def undo_entry(
             entry.customer_id,
             "taken_back",
             -entry.amount,
-            now,
+            undoing.now,
             reason=f"reverses entry {entry.id}",
             takes_back=entry.id,
         )

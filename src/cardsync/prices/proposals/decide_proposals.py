@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Undoing
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import clock, errors
@@ -177,12 +178,11 @@ def _refusal(kind: Kind, one: SeenProposal, row: Proposal | None) -> errors.Prob
 _OPEN_AGAIN: Final = queries_of(__package__)["open_again"]
 
 
-async def undo_decisions(
-    kind: Kind, session: AsyncSession, caller: Caller, undo: JsonMapping, now: datetime
-) -> None:
+async def undo_decisions(kind: Kind, undoing: Undoing) -> None:
     """Reopen decided proposals that have not changed since the decision. Raises ChangedSince, and
     the errors of the kind if it cannot revert an accepted proposal.
     """
+    session, caller, undo, now = undoing.session, undoing.caller, undoing.entry, undoing.now
     state = await locked(session, caller.seller_id)
     # Older entries lack the proposal, the answer or the moment.
     keys = undo.get("cards") or [undo[name] for name in ("recommendation",) if name in undo]

@@ -7,21 +7,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.database.row_images import Image, RowImages
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
-from cardsync.platform.value_types import JsonMapping
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import retarget
 from cardsync.prices.limits import PINNED_AT_ONCE
@@ -124,42 +122,35 @@ def still_applied(marketplace_id: str, until: str) -> str:
 
 # A pin is not restored if it would have ended by now, or if its recommendation was undone.
 _AGAIN = f"""
-    SELECT w.id, w.price, w.until
-      FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
-                  CAST(:until AS timestamptz[])) AS w (id, price, until)
+    SELECT w.id, CAST(w.price AS text), CAST(w.until AS text)
+      FROM unnest(CAST(:cards AS bigint[]), CAST(CAST(:was AS text[]) AS numeric[]),
+                  CAST(CAST(:until AS text[]) AS timestamptz[])) AS w (id, price, until)
      WHERE w.price IS NOT NULL
        AND (w.until IS NULL OR w.until > :now AND {still_applied("w.id", "w.until")})
 """
 
 
-async def _read(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
+async def _read(undoing: Undoing) -> Swap:
+    entry = undoing.entry
     if "cards" not in entry:
         one = {name: [entry.get(name)] for name in ("was", "became", "until")}
         entry = {"cards": [entry["marketplace_id"]], **one}
-    values = {
-        "seller": caller.seller_id,
-        "cards": entry["cards"],
-        "was": [price and Decimal(price) for price in entry["was"]],
-        # Older entries have no `until`.
-        "until": [end and datetime.fromisoformat(end) for end in entry.get("until", ())],
-        "now": now,
+    # Older entries have no `until`.
+    values = {"until": [], **entry}
+    by = {"since": undoing.now.isoformat(), "decided_by": undoing.caller.actor}
+    pins = {
+        ("pin", card): price and {"price": price}
+        for card, price in zip(entry["cards"], entry["became"], strict=True)
     }
-    by = {"since": now.isoformat(), "decided_by": caller.actor}
-    pins: dict[Any, Image | None] = {("pin", card): None for card in entry["cards"]}
-    became = {
-        pin: price and {"price": price} for pin, price in zip(pins, entry["became"], strict=True)
-    }
-    for id, price, until in await session.execute(text(_AGAIN), values):
-        pins["pin", id] = {"price": str(price), "until": until and until.isoformat(), **by}
-    return Swap(became, pins)
+    again = await undoing.run(_AGAIN, **values)
+    former = {("pin", id): {"price": price, "until": until, **by} for id, price, until in again}
+    return Swap(pins, {**dict.fromkeys(pins), **former})
 
 
-async def _retargeted(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
-    state = await sync_state.locked(session, caller.seller_id)
-    cards = entry.get("cards") or [entry["marketplace_id"]]
-    await retarget(session, state, cards, now)
+async def _retargeted(undoing: Undoing) -> None:
+    state = await sync_state.locked(undoing.session, undoing.seller_id)
+    cards = undoing.entry.get("cards") or [undoing["marketplace_id"]]
+    await retarget(undoing.session, state, cards, undoing.now)
 
 
 _UNDO: Final = UndoRows(

@@ -8,18 +8,14 @@ means that the rule does not exist. Buy rules and promotions are restored in the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import Image, RowImages
 from cardsync.platform.limits import RULES
-from cardsync.platform.value_types import JsonMapping, JsonObject
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import rule_of
@@ -68,15 +64,13 @@ def undo_queried(
     whose cards the queries select, if it is another seller.
     """
 
-    async def read(
-        session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-    ) -> Swap:
-        swap = undo.stored(entry)
-        seller_id = caller.seller_id if asked_of is None else asked_of
+    async def read(undoing: Undoing) -> Swap:
+        swap = undo.stored(undoing.entry)
+        seller_id = undoing.seller_id if asked_of is None else asked_of
         for id, row in swap.was.items():
             if row and row["query"] != (swap.became[id] or {}).get("query"):
                 try:
-                    await need_readable(session, seller_id, row["query"])
+                    await need_readable(undoing.session, seller_id, row["query"])
                 except errors.InvalidQuery as e:
                     raise errors.ChangedSince(f"{of_query} {id}: {e}") from e
         return swap

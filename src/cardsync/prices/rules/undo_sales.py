@@ -10,15 +10,14 @@ from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.access.undo_rows import UndoRows
+from cardsync.access.undo_rows import Undoing, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, Image, RowImages
 from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonMapping, JsonObject
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.inputs.rule_rows import SALE_COLUMNS
@@ -48,10 +47,9 @@ async def times_changed(session: AsyncSession, state: SyncState, now: datetime) 
     await set_timer(session, state, now)
 
 
-async def _times_changed(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
-    await times_changed(session, await sync_state.locked(session, caller.seller_id), now)
+async def _times_changed(undoing: Undoing) -> None:
+    state = await sync_state.locked(undoing.session, undoing.seller_id)
+    await times_changed(undoing.session, state, undoing.now)
 
 
 UNDO_SALE: Final = undo_queried(
@@ -70,11 +68,9 @@ def plain_settings(account: Account, names: Iterable[str]) -> JsonObject:
     return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}
 
 
-async def _fees_changed(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
-    if "fee_level" in entry["became"]:
-        await mark_days(session, caller.seller_id)
+async def _fees_changed(undoing: Undoing) -> None:
+    if "fee_level" in undoing["became"]:
+        await mark_days(undoing.session, undoing.seller_id)
 
 
 UNDO_SETTINGS: Final = UndoRows(

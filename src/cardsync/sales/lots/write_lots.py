@@ -18,14 +18,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import Image, Images, RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
-from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.lots.add_lots import NewLot, add_lots
 from cardsync.sales.lots.lot_csv import LotRows
 from cardsync.sales.lots.models import Lot, LotFile
@@ -172,55 +171,51 @@ def _image(lot: Lot) -> dict[str, object]:
     return {name: _plain(getattr(lot, name)) for name in _IMAGES.compared}
 
 
-async def _released(
-    session: AsyncSession, caller: Caller, became: Images, was: Images
-) -> tuple[Swap, list[int]]:
-    """Lock the lots of the images' cards. Where copies or days differ, the cards' sales take from
-    their lots anew. Return the images with the copies that are left, and the cards.
+async def _released(session: AsyncSession, caller: Caller, became: Images, was: Images) -> Swap:
+    """Lock the lots of the images' cards, and mark the cards. If copies or days differ, their sales
+    take from the lots anew. Return the images with the copies that are left.
     """
     both = [image for image in (*became.values(), *was.values()) if image]
     cards = sorted({image["marketplace_id"] for image in both})
     stand = await _locked(session, caller, cards)
-    anew = any(_taken_from(became[id]) != _taken_from(was[id]) for id in was)
-    if anew:
+    remaining = {str(id): lot.remaining for id, lot in stand.items()}
+    if any(_taken_from(became[id]) != _taken_from(was[id]) for id in was):
         await _anew(session, caller.seller_id, cards)
-    remaining = {} if anew else {str(lot.id): lot.remaining for lot in stand.values()}
+        remaining = {}
+    else:
+        await mark_cards(session, caller.seller_id, cards)
     left = {
         id: image and {**image, "remaining": remaining.get(str(id), image["quantity"])}
         for id, image in was.items()
     }
-    return Swap(became, left), cards
+    return Swap(became, left)
 
 
 async def _swap(
     session: AsyncSession, caller: Caller, lot_id: int, now: Image, then: Image | None, at: datetime
 ) -> None:
     """Make of the lot `now`, which is locked, the lot `then`."""
-    swap, cards = await _released(session, caller, {lot_id: now}, {lot_id: then})
+    swap = await _released(session, caller, {lot_id: now}, {lot_id: then})
     await _IMAGES.swap(session, caller.seller_id, swap.became, swap.was, at)
-    await mark_cards(session, caller.seller_id, cards)
 
 
-async def _read(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
-    swap, cards = await _released(session, caller, entry["became"], entry["was"])
-    await mark_cards(session, caller.seller_id, cards)
-    return swap
-
-
-async def _of_file(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
+async def _of_file(undoing: Undoing) -> Swap:
     """Remove the lots of a file, which must be as many as it brought."""
-    own = (Lot.seller_id == caller.seller_id) & (Lot.source == "file")
-    own &= Lot.source_id == entry["file"]
+    session, file = undoing.session, undoing["file"]
+    own = (Lot.seller_id == undoing.seller_id) & (Lot.source == "file") & (Lot.source_id == file)
     cards = list(await session.scalars(select(Lot.marketplace_id).where(own).distinct()))
-    await _locked(session, caller, cards)
-    await _anew(session, caller.seller_id, cards)
+    await _locked(session, undoing.caller, cards)
+    await _anew(session, undoing.seller_id, cards)
     gone = list(await session.scalars(delete(Lot).where(own).returning(Lot.id)))
-    return Swap({entry["file"]: {"lots": len(gone)}}, {entry["file"]: None})
+    return Swap({file: {"lots": len(gone)}}, {file: None})
 
 
-UNDO: Final = UndoRows(_IMAGES, "lot {id} changed in the meantime", lock=None, read=_read)
+UNDO: Final = UndoRows(
+    _IMAGES,
+    "lot {id} changed in the meantime",
+    lock=None,
+    read=lambda of: _released(of.session, of.caller, of["became"], of["was"]),
+)
 UNDO_FILE: Final = UndoRows(
     RowImages(LotFile, "lots"),
     "lots of this file changed in the meantime",

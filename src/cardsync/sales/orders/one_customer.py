@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
@@ -26,7 +26,6 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.limits import ORDERS_OF_CUSTOMER, REFUNDERS_SHOWN
 from cardsync.sales.orders.customer_list import key_of
 from cardsync.sales.orders.customer_sums import REFUNDS, STALE
@@ -150,8 +149,8 @@ async def write_note(
     return kept
 
 
-async def _keyed(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
-    return UNDO.stored({**entry, "key": f"\\x{entry['key']}"})
+async def _keyed(undoing: Undoing) -> Swap:
+    return UNDO.stored({**undoing.entry, "key": f"\\x{undoing['key']}"})
 
 
 UNDO: Final = UndoRows(

@@ -11,19 +11,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
-from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.orders.models import Order
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
@@ -39,7 +38,10 @@ from cardsync.sales.orders.pullable import (
 DISMISSED: Final = "order.dismissed"
 SHIPPED: Final = "order.marked_shipped"
 MANY_SHIPPED: Final = "order.many_marked_shipped"
-_NONE_IS: Final = "none of these orders is"
+_MARKED: Final = """
+    SELECT id, CAST({column} AS text) FROM orders
+     WHERE seller_id = :seller AND id = ANY (CAST(:orders AS bigint[])) AND {column} IS NOT NULL
+"""
 
 
 async def dismiss(
@@ -76,20 +78,16 @@ async def undismiss(
 
 def _undo_marks(column: str, reported: str) -> UndoRows:
     """Return the undo of marks: it removes those of the entry's orders that still exist."""
-    mark = getattr(Order, column)
 
-    async def read(
-        session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-    ) -> Swap:
-        ids = entry["orders"] if "orders" in entry else [entry["order"]]
-        marked = select(Order.id, mark).where(
-            Order.seller_id == caller.seller_id, Order.id.in_(ids), mark.is_not(None)
-        )
-        at = {id: {column: time.isoformat()} for id, time in await session.execute(marked)}
-        if not at:
-            which = f"order {entry['number']} is no longer" if "number" in entry else _NONE_IS
+    async def read(undoing: Undoing) -> Swap:
+        entry = {"orders": [undoing.entry.get("order")], **undoing.entry}
+        marked = await undoing.run(_MARKED.format(column=column), orders=entry["orders"])
+        if not marked:
+            which = "none of these orders is"
+            if "number" in entry:
+                which = f"order {entry['number']} is no longer"
             raise errors.ChangedSince(f"{which} {reported}")
-        return Swap(at, {id: {} for id in at})
+        return Swap({id: {column: at} for id, at in marked}, {id: {} for id, _ in marked})
 
     return UndoRows(RowImages(Order, column), reported, read=read)
 

@@ -10,18 +10,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
-from cardsync.platform.value_types import JsonMapping
 from cardsync.sales.orders.pull_models import PullSession
 from cardsync.sales.orders.pull_sessions import ENDS, PULLS, order_number
 
 _LATER: Final = """
-    SELECT count(*) FROM pull_session later
+    SELECT FROM pull_session later
       JOIN pull_session s ON s.seller_id = later.seller_id AND s.opened_at < later.opened_at
      WHERE later.seller_id = :seller AND s.seller_id = :seller AND s.id = :session
 """
@@ -36,23 +35,19 @@ _LEAVE: Final = """
 """
 
 
-async def _ended(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
-    pull = entry["session"]
-    if await session.scalar(text(_LATER), {"seller": caller.seller_id, "session": pull}):
+async def _ended(undoing: Undoing) -> Swap:
+    if await undoing.run(_LATER):
         raise errors.ChangedSince("another pull was started since")
-    return Swap({pull: {"state": ENDS[entry["kind"]]}}, {pull: {"state": "open"}})
+    pull = undoing["session"]
+    return Swap({pull: {"state": ENDS[undoing["kind"]]}}, {pull: {"state": "open"}})
 
 
-async def _reopened(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
+async def _reopened(undoing: Undoing) -> None:
     """Let the session follow its orders' changes again, without the orders that were set aside
     since; the links of its phones work.
     """
-    named = {"seller": caller.seller_id, "session": entry["session"]}
-    for statement in (_FOLLOW, _LEAVE):
-        await run(session, statement, named)
-    await notify(session, PULLS, f"{caller.seller_id}:{entry['session']}")
+    await undoing.run(_FOLLOW, _LEAVE)
+    await notify(undoing.session, PULLS, f"{undoing.seller_id}:{undoing['session']}")
 
 
 REOPEN: Final = UndoRows(

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Undoing
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.room_sql import queries_of
@@ -30,7 +31,7 @@ from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
-from cardsync.platform.value_types import JsonMapping, Values
+from cardsync.platform.value_types import Values
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders.returns_schemas import (
@@ -319,15 +320,11 @@ def _first_places(copies: Sequence[Copies]) -> list[PutCopies]:
     ]
 
 
-async def undo_restock(
-    session: AsyncSession,
-    caller: Caller,
-    undo: JsonMapping,
-    now: datetime,
-) -> None:
+async def undo_restock(undoing: Undoing) -> None:
     """Remove the restocked copies from their places, so that the order is undecided again. Raises
     ChangedSince if a copy is no longer at its place.
     """
+    session, caller, undo = undoing.session, undoing.caller, undoing.entry
     await locked(session, Lock.SHOP, caller.seller_id)
     for put in undo["placed"]:
         place = Place(put["box"], put["slot"])
@@ -338,7 +335,7 @@ async def undo_restock(
                 put["card"],
                 place,
                 put["quantity"],
-                now,
+                undoing.now,
             )
         except (errors.NotFound, errors.InvalidPayload) as e:
             raise errors.ChangedSince(str(e)) from e

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
@@ -28,7 +28,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import read_amount, usd
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
-from cardsync.platform.value_types import JsonMapping, Values
+from cardsync.platform.value_types import Values
 from cardsync.sales.errors import MissingSettled
 from cardsync.sales.orders.pull_models import MissingOutcome, PullSessionItem
 from cardsync.sales.orders.pull_sessions import PULLS
@@ -302,20 +302,14 @@ _UNPULL: Final = """
 """
 
 
-async def _settled(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    card = (entry["session"], entry["order"], entry["item"])
-    return Swap({card: {"missing_outcome": entry["outcome"]}}, {card: {}})
+async def _settled(undoing: Undoing) -> Swap:
+    card = (undoing["session"], undoing["order"], undoing["item"])
+    return Swap({card: {"missing_outcome": undoing["outcome"]}}, {card: {}})
 
 
-async def _unsettled(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
-    named = {name: entry[name] for name in ("order", "item", "session", "mark", "pulled")}
-    for statement in (_UNTAKE, _UNPULL):
-        await run(session, statement, named | {"seller": caller.seller_id})
-    await notify(session, PULLS, f"{caller.seller_id}:{entry['session']}")
+async def _unsettled(undoing: Undoing) -> None:
+    await undoing.run(_UNTAKE, _UNPULL)
+    await notify(undoing.session, PULLS, f"{undoing.seller_id}:{undoing['session']}")
 
 
 UNDO: Final = UndoRows(

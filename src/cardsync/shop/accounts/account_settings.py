@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS, Account
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
@@ -25,7 +25,7 @@ from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonMapping, JsonObject
+from cardsync.platform.value_types import JsonObject
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
 
@@ -86,22 +86,18 @@ def _plain(account: Account, names: Iterable[str]) -> JsonObject:
     }
 
 
-async def _by_member(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    # API keys and tokens may not change the account, so they may not undo a change of it.
-    if caller.member_id is None:
+async def _by_member(undoing: Undoing) -> Swap:
+    # An API key or a token may not change the account, so it may not undo a change either.
+    if undoing.caller.member_id is None:
         raise errors.SessionRequired
-    return UNDO.stored(entry)
+    return UNDO.stored(undoing.entry)
 
 
-async def _applied(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
-    was, became = entry["was"], entry["became"]
-    await sellers.apply_settings(session, caller.seller_id, was.keys(), now)
+async def _applied(undoing: Undoing) -> None:
+    was, became = undoing["was"], undoing["became"]
+    await sellers.apply_settings(undoing.session, undoing.seller_id, was.keys(), undoing.now)
     if set(was.get("product_lines", ())) != set(became.get("product_lines", ())):
-        await _price_anew(session, caller.seller_id, now)
+        await _price_anew(undoing.session, undoing.seller_id, undoing.now)
 
 
 UNDO: Final = UndoRows(

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Undoing
 from cardsync.platform import errors
 from cardsync.prices.inputs.cards_to_price import ON_SALE
 from cardsync.prices.plans.feed_entries import UNDO as PLAN
@@ -97,7 +98,7 @@ async def _undo_entry(
     """
     assert entry.undo is not None
     if entry.undo["kind"] != PLAN:
-        await KINDS[entry.undo["kind"]](session, caller, entry.undo, now)
+        await KINDS[entry.undo["kind"]](Undoing(session, caller, entry.undo, now))
         return [entry]
     parts = (
         select(Activity)
@@ -112,6 +113,6 @@ async def _undo_entry(
     undone = [entry]
     for part in (await session.scalars(parts)).all():
         assert part.undo is not None
-        await KINDS[part.undo["kind"]](session, caller, part.undo, now)
+        await KINDS[part.undo["kind"]](Undoing(session, caller, part.undo, now))
         undone.append(part)
     return undone

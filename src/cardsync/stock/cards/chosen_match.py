@@ -16,11 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
-from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.models import Card
 
 KIND: Final = "card.match_settled"
@@ -128,20 +127,14 @@ async def _bound(session: AsyncSession, named: Mapping[str, object]) -> _Bound:
     return _Bound(*row)
 
 
-async def _bound_before(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    card, was = entry["card"], {"product_id": entry["was"], "match": entry["match"]}
-    return Swap({card: {"product_id": entry["became"]}}, {card: was})
+async def _bound_before(undoing: Undoing) -> Swap:
+    card, was = undoing["card"], {"product_id": undoing["was"], "match": undoing["match"]}
+    return Swap({card: {"product_id": undoing["became"]}}, {card: was})
 
 
-async def _chosen_before(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> None:
-    named = {"seller": caller.seller_id, "card": entry["card"]}
-    was = dict.fromkeys(("product", "was_product"), entry["was"])
-    by = {"was_match": entry["match"], "actor": caller.actor, "now": now}
-    await run(session, _CHOOSE if entry["chosen"] else _FORGET, named | was | by)
+async def _chosen_before(undoing: Undoing) -> None:
+    was = {"product": undoing["was"], "was_product": undoing["was"], "was_match": undoing["match"]}
+    await undoing.run(_CHOOSE if undoing["chosen"] else _FORGET, **was)
 
 
 UNDO: Final = UndoRows(

@@ -15,11 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
-from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.models import SavedSearch
 from cardsync.stock.cards.names_in_search import known_names, with_names
 from cardsync.stock.errors import SavedSearchLimitReached
@@ -175,17 +174,17 @@ def _place(given: object) -> int:
     return given
 
 
-async def _named(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
-    became, was, _ = UNDO.stored(entry)
+async def _named(undoing: Undoing) -> Swap:
+    became, was, _ = UNDO.stored(undoing.entry)
     named = {id: row and {**row, "name_key": name_key(row["name"])} for id, row in was.items()}
     return Swap(became, named)
 
 
-async def _placed(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> None:
-    if was := entry.get("was"):
-        known = await saved_searches(session, caller)
-        _moved(known, _one_of(known, entry["id"]), was["position"])
-        await session.flush()
+async def _placed(undoing: Undoing) -> None:
+    if was := undoing.entry.get("was"):
+        known = await saved_searches(undoing.session, undoing.caller)
+        _moved(known, _one_of(known, undoing["id"]), was["position"])
+        await undoing.session.flush()
 
 
 UNDO: Final = UndoRows(

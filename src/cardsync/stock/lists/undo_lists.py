@@ -8,19 +8,13 @@ second, so that two transactions do not deadlock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import RowImages
-from cardsync.platform.database.session import run
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.plurals import counted
 from cardsync.stock.limits import LISTS_PER_SELLER
 from cardsync.stock.lists.models import CardList, CardListEntry
 from cardsync.stock.lists.seller_lists import locked_list
@@ -35,66 +29,51 @@ _NAMES: Final = RowImages(CardList, "name", unseen=("name_key", "deleted_at"))
 _CARDS: Final = RowImages(CardListEntry, keys=("list_id", "card_id"), unseen=("added_at",))
 
 
-async def _on_list(session: AsyncSession, caller: Caller, entry: JsonMapping) -> int:
+async def _on_list(undoing: Undoing) -> int:
     """Lock the entry's list, and return how many cards are on it. Raises ChangedSince."""
     try:
-        await locked_list(session, caller.seller_id, entry["list"])
+        await locked_list(undoing.session, undoing.seller_id, undoing["list"])
     except errors.NotFound as e:
-        raise errors.ChangedSince(f"list {entry['list']} was deleted in the meantime") from e
-    named = {"seller": caller.seller_id, "list": entry["list"]}
-    return int(await session.scalar(text(_COUNT), named) or 0)
+        raise errors.ChangedSince(f"list {undoing['list']} was deleted in the meantime") from e
+    [[cards]] = await undoing.run(_COUNT)
+    return int(cards)
 
 
-def _named(entry: JsonMapping, became: str, was: str, deleted_at: datetime | None = None) -> Swap:
-    former = {"name": was, "name_key": name_key(was)}
-    deleted = {"deleted_at": deleted_at and deleted_at.isoformat()}
-    return Swap({entry["list"]: {"name": became}}, {entry["list"]: former | deleted})
+def _named(undoing: Undoing, became: str, was: str, deleted_at: str | None = None) -> Swap:
+    former = {"name": was, "name_key": name_key(was), "deleted_at": deleted_at}
+    return Swap({undoing["list"]: {"name": became}}, {undoing["list"]: former})
 
 
-async def _made(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
-    on_it = await _on_list(session, caller, entry)
+async def _made(undoing: Undoing) -> Swap:
+    on_it = await _on_list(undoing)
     if on_it:
         raise errors.ChangedSince(
-            f"list {entry['list']} now has {on_it} card{'' if on_it == 1 else 's'}"
+            f"list {undoing['list']} now has {counted(on_it, 'card', 'cards')}"
         )
-    return _named(entry, entry["name"], entry["name"], now)
+    return _named(undoing, undoing["name"], undoing["name"], undoing.now.isoformat())
 
 
-async def _renamed(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    await _on_list(session, caller, entry)
-    return _named(entry, entry["became"], entry["was"])
+async def _renamed(undoing: Undoing) -> Swap:
+    await _on_list(undoing)
+    return _named(undoing, undoing["became"], undoing["was"])
 
 
-async def _deleted(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    try:
-        await locked_list(session, caller.seller_id, entry["list"])
-    except errors.NotFound:
-        return _named(entry, entry["name"], entry["name"])
-    raise errors.ChangedSince(f"list {entry['list']} exists again")
+async def _deleted(undoing: Undoing) -> Swap:
+    if await undoing.run(_IS_LIVE):
+        raise errors.ChangedSince(f"list {undoing['list']} exists again")
+    return _named(undoing, undoing["name"], undoing["name"])
 
 
-async def _put(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> None:
-    named = {"seller": caller.seller_id, "list": entry["list"], "cards": entry["cards"]}
-    await run(session, _PUT, named | {"now": now})
-
-
-async def _added(session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime) -> Swap:
-    await _on_list(session, caller, entry)
-    cards = [(entry["list"], card) for card in entry["cards"]]
+async def _added(undoing: Undoing) -> Swap:
+    await _on_list(undoing)
+    cards = [(undoing["list"], card) for card in undoing["cards"]]
     return Swap({card: {} for card in cards}, dict.fromkeys(cards), {"of": len(cards)})
 
 
-async def _removed(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    on_it = await _on_list(session, caller, entry)
-    if on_it + len(entry["cards"]) > limits.CARDS_PER_LIST:
-        raise errors.ChangedSince(f"list {entry['list']} no longer has room for the cards")
-    cards = dict.fromkeys((entry["list"], card) for card in entry["cards"])
+async def _removed(undoing: Undoing) -> Swap:
+    if await _on_list(undoing) + len(undoing["cards"]) > limits.CARDS_PER_LIST:
+        raise errors.ChangedSince(f"list {undoing['list']} no longer has room for the cards")
+    cards = dict.fromkeys((undoing["list"], card) for card in undoing["cards"])
     return Swap(cards, cards)
 
 
@@ -110,7 +89,7 @@ UNDO: Final[Mapping[str, UndoRows]] = {
         room=(LISTS_PER_SELLER, "lists"),
         free=_FREE,
         read=_deleted,
-        then=_put,
+        then=lambda undoing: undoing.run(_PUT),
     ),
     ADDED: UndoRows(
         _CARDS,
@@ -123,9 +102,12 @@ UNDO: Final[Mapping[str, UndoRows]] = {
         "{many} of the cards are on list {list} again",
         Lock.LISTS,
         read=_removed,
-        then=_put,
+        then=lambda undoing: undoing.run(_PUT),
     ),
 }
+_IS_LIVE: Final = """
+    SELECT FROM card_list WHERE seller_id = :seller AND id = :list AND deleted_at IS NULL
+"""
 _COUNT: Final = """
     SELECT count(*) FROM card_list_entry WHERE seller_id = :seller AND list_id = :list
 """

@@ -18,13 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.shelf_place import Box, Place
-from cardsync.platform.value_types import JsonMapping
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.errors import CountNotOpen, CountOpen
 from cardsync.stock.limits import COUNT_LINES
@@ -230,21 +229,16 @@ async def cancel(
 
 
 _CORRECTED: Final = """
-    SELECT card_id, slot, seen, expected FROM shelf_count_line
-     WHERE seller_id = :seller AND count_id = :count AND outcome = 'wrong'
+    SELECT l.card_id, c.box, l.slot, l.seen, l.expected FROM shelf_count_line l
+      JOIN shelf_count c ON c.seller_id = :seller AND c.id = l.count_id
+     WHERE l.seller_id = :seller AND l.count_id = :count AND l.outcome = 'wrong'
 """
 
 
-async def _corrected(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    row = await read_one(session, caller, entry["count"])
-    lines = await session.execute(text(_CORRECTED), {"seller": caller.seller_id, "count": row.id})
+async def _corrected(undoing: Undoing) -> Swap:
+    row = await read_one(undoing.session, undoing.caller, undoing["count"])
     row.state = "undone"
-    swap = swap_of(
-        {(line.card_id, row.box, line.slot): (line.seen, line.expected) for line in lines}
-    )
-    return swap._replace(more={"where": _where(row)})
+    return swap_of(await undoing.run(_CORRECTED), where=_where(row))
 
 
 UNDO: Final = UndoRows(PLACES, "{many} places of {where} changed in the meantime", read=_corrected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -12,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.undo_rows import Undoing
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
@@ -102,18 +102,17 @@ async def _in_use(session: AsyncSession, seller_id: int, box: KeptBox) -> bool:
     return bool(used)
 
 
-async def unrename(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, object], now: datetime
-) -> None:
+async def unrename(undoing: Undoing) -> None:
     """Restore a box's former name. Raises ChangedSince if the shop no longer has the box, or if
     another box uses the former name.
     """
-    await locked(session, Lock.SHOP, caller.seller_id)
-    was, became = box_in(str(undo["was"])), box_in(str(undo["became"]))
-    kept = await kept_box(session, caller.seller_id, became)
-    if kept is None or kept.box != became or not await _in_use(session, caller.seller_id, kept):
+    session, seller_id = undoing.session, undoing.seller_id
+    await locked(session, Lock.SHOP, seller_id)
+    was, became = box_in(str(undoing["was"])), box_in(str(undoing["became"]))
+    kept = await kept_box(session, seller_id, became)
+    if kept is None or kept.box != became or not await _in_use(session, seller_id, kept):
         raise errors.ChangedSince(f"there is no box {became} now")
     try:
-        await _rename(session, caller.seller_id, kept, was)
+        await _rename(session, seller_id, kept, was)
     except errors.InvalidPayload:
         raise errors.ChangedSince(f"box {was} is in use now") from None

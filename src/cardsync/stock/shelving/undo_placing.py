@@ -5,25 +5,21 @@ feed made in each place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, UndoRows
+from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors, limits
-from cardsync.platform.database.row_images import RowImages
-from cardsync.platform.value_types import JsonMapping
+from cardsync.platform.database.row_images import Image, RowImages
+from cardsync.platform.value_types import Row
 from cardsync.stock.limits import PLACES_UNDONE
 from cardsync.stock.shelving.models import CardLocation
 
 KIND: Final = "shelf.places"
 
 _STANDING: Final = """
-    SELECT given.*, coalesce(l.quantity, 0) AS now
+    SELECT given.card_id, given.box, given.slot, coalesce(l.quantity, 0) AS now,
+           coalesce(l.quantity, 0) - given.more AS before
       FROM unnest(CAST(:cards AS bigint[]), CAST(:boxes AS int[]), CAST(:slots AS int[]),
                   CAST(:more AS int[])) AS given (card_id, box, slot, more)
       LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = given.card_id
@@ -47,29 +43,24 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, object] |
     return {"kind": KIND, **counted, "more": [more[place] for place in places]}
 
 
-async def _reversed(
-    session: AsyncSession, caller: Caller, entry: JsonMapping, now: datetime
-) -> Swap:
-    """Return the places' copies after and before the entry. Raises ChangedSince if a place no
-    longer has the copies to remove, or would have too many copies.
-    """
-    changes = {name: entry[name] for name in ("cards", "boxes", "slots", "more")}
-    standing = await session.execute(text(_STANDING), {"seller": caller.seller_id} | changes)
-    copies = {tuple(place): (now, now - more) for *place, more, now in standing}
-    changed = sum(not 0 <= left <= limits.SHELVED_QUANTITY for _, left in copies.values())
+async def _reversed(undoing: Undoing) -> Swap:
+    """Raises ChangedSince if a place no longer has the copies or the room."""
+    standing = await undoing.run(_STANDING)
+    changed = sum(not 0 <= row.before <= limits.SHELVED_QUANTITY for row in standing)
     if changed:
         places = "place has" if changed == 1 else "places have"
         raise errors.ChangedSince(f"{changed} {places} different copies now")
-    return swap_of(copies)
+    return swap_of(standing)
 
 
-def swap_of(copies: Mapping[Any, tuple[int, int]]) -> Swap:
-    """Return the images of places from pairs of copies: after the entry and before it. Pure."""
-    became, was = (
-        {place: {"quantity": pair[side]} if pair[side] else None for place, pair in copies.items()}
-        for side in (0, 1)
-    )
-    return Swap(became, was)
+def swap_of(rows: Iterable[Row], **more: str) -> Swap:
+    """Return the images of places, each with its copies after the entry and before it. Pure."""
+    became: dict[Any, Image | None] = {}
+    was: dict[Any, Image | None] = {}
+    for *place, now, before in rows:
+        became[tuple(place)] = {"quantity": now} if now else None
+        was[tuple(place)] = {"quantity": before} if before else None
+    return Swap(became, was, more)
 
 
 UNDO: Final = UndoRows(PLACES, "{many} places have different copies now", read=_reversed)
