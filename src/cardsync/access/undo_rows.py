@@ -142,16 +142,13 @@ class UndoRows:
         column, sentence = self.free or ("id", "")
         holders = {getattr(row, column): row for row in others}
         for id, image in restored.items():
-            if self.free and (holder := holders.get(image[column])) is not None:
+            if (holder := holders.get(image.get(column))) is not None:
                 said = {**image, "id": id, "holder": holder}
                 raise errors.ChangedSince(sentence.format(**said))
 
     def _sentence(self, entry: JsonMapping, other: ChangedRow) -> str:
         standing, became, columns, many = other
-        if standing is None:
-            form = self.gone
-        else:
-            form = self.again if became is None else self.changed
+        form = self.gone if standing is None else self.changed if became else self.again
         id = (standing or became or {})[self.rows.keys[-1]]
         if standing and became:
             columns = [name for of in columns for name in _differing(of, standing, became)]

@@ -17,14 +17,18 @@ WITH became AS MATERIALIZED (
 ), gone AS (
     DELETE FROM {table} t
      WHERE t.seller_id = :seller AND ({keys}) IN (SELECT {keys} FROM named)
-       AND NOT EXISTS (SELECT FROM otherwise) {stays} RETURNING 1
+       AND NOT EXISTS (SELECT FROM otherwise)
+       AND ({anew} OR ({keys}) NOT IN (SELECT {keys} FROM was)) RETURNING 1
 ), changed AS (
-    {changed}
+    UPDATE {table} t SET {change} FROM was w
+     WHERE t.seller_id = :seller AND {same} AND NOT {anew} AND NOT EXISTS (SELECT FROM otherwise)
+    RETURNING 1
 ), back AS (
-    INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE
+    INSERT INTO {table} (seller_id, {columns}) OVERRIDING SYSTEM VALUE
     SELECT CAST(:seller AS bigint), {put}
       FROM was w LEFT JOIN standing s USING ({keys})
-     WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0 AND {new}
+     WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0
+       AND ({anew} OR s.seller_id IS NULL)
     RETURNING 1
 )
 SELECT standing, became, columns, count(*) OVER () FROM otherwise ORDER BY {keys} LIMIT 1

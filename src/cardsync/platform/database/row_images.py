@@ -28,12 +28,6 @@ Images = Mapping[Any, Image | None]
 SHOP: Final = ("seller_id",)
 
 _SWAP: Final = queries_of(__package__)["swap"]
-_CHANGE: Final = """
-    UPDATE {table} t SET {change} FROM was w
-     WHERE t.seller_id = :seller AND {same} AND NOT EXISTS (SELECT FROM otherwise)
-    RETURNING 1
-"""
-_STAYS: Final = "AND NOT EXISTS (SELECT FROM was w WHERE {same})"
 _NOW: Final = "CAST(:now AS timestamptz)"
 
 
@@ -103,16 +97,15 @@ class RowImages:
         return None if found is None else ChangedRow(*found)
 
     def _records(self, seller_id: int, images: Images) -> str:
+        keyed = [
+            (key if isinstance(key, tuple) else (key,), image)
+            for key, image in images.items()
+            if image is not None
+        ]
+        own = {"seller_id": seller_id}
         return json.dumps(
-            [
-                {**image, **self._key(key), "seller_id": seller_id}
-                for key, image in images.items()
-                if image is not None
-            ]
+            [{**image, **dict(zip(self.keys, key, strict=True)), **own} for key, image in keyed]
         )
-
-    def _key(self, key: Any) -> JsonObject:
-        return dict(zip(self.keys, key if isinstance(key, tuple) else (key,), strict=True))
 
 
 @cache
@@ -124,32 +117,23 @@ def _statement(
     anew: bool,
 ) -> TextClause:
     known = table.__table__.columns
-    # An entry may name the columns.
-    columns = [known[name].name for name in names]
+    # An entry may name the columns, so each is looked up.
+    put = {known[name].name: f"w.{name}" for name in names}
+    times = {"created_at": f"coalesce(s.created_at, w.created_at, {_NOW})", "updated_at": _NOW}
+    put |= {name: value for name, value in times.items() if name in known}
+    inserted = {key: f"w.{key}" for key in keys if key not in SHOP} | put
     differs = {name: f"s.{name} IS DISTINCT FROM b.{name}" for name in compared}
-    put = {name: f"w.{name}" for name in columns}
-    if "created_at" in known:
-        put["created_at"] = f"coalesce(s.created_at, w.created_at, {_NOW})"
-    if "updated_at" in known:
-        put["updated_at"] = _NOW
-    changed = [f"{name} = {value}" for name, value in put.items() if name != "created_at"]
-    of_table = {
-        "table": table.__tablename__,
-        "same": " AND ".join(f"t.{key} = w.{key}" for key in keys),
-        "change": ", ".join(changed),
-    }
-    others = [key for key in keys if key not in SHOP]
     return text(
         _SWAP.format(
-            **of_table,
+            table=table.__tablename__,
             keys=", ".join(keys),
+            anew=anew,
+            same=" AND ".join(f"t.{key} = w.{key}" for key in keys),
+            change=", ".join(f"{name} = {v}" for name, v in put.items() if name != "created_at"),
             differs=" OR ".join(["false", *differs.values()]),
             differing=", ".join(f"CASE WHEN {it} THEN '{n}' END" for n, it in differs.items()),
-            stays="" if anew else _STAYS.format(**of_table),
-            changed="SELECT 1" if anew else _CHANGE.format(**of_table),
-            new="true" if anew else "s.seller_id IS NULL",
-            columns=", ".join(["seller_id", *others, *put]),
-            put=", ".join([*(f"w.{key}" for key in others), *put.values()]),
+            columns=", ".join(inserted),
+            put=", ".join(inserted.values()),
         )
     )
 

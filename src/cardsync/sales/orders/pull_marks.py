@@ -16,14 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.undo_rows import Swap, Undoing, UndoRows
+from cardsync.access.undo_rows import Undoing
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
-from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
-from cardsync.sales.orders.models import Order
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
 from cardsync.sales.orders.pullable import (
@@ -38,9 +36,15 @@ from cardsync.sales.orders.pullable import (
 DISMISSED: Final = "order.dismissed"
 SHIPPED: Final = "order.marked_shipped"
 MANY_SHIPPED: Final = "order.many_marked_shipped"
-_MARKED: Final = """
-    SELECT id, CAST({column} AS text) FROM orders
+_UNDONE: Final = {
+    DISMISSED: ("pull_dismissed_at", "skipped in pulls"),
+    SHIPPED: ("shipped_marked_at", "marked shipped"),
+    MANY_SHIPPED: ("shipped_marked_at", "marked shipped anymore"),
+}
+_UNMARK: Final = """
+    UPDATE orders SET {column} = NULL
      WHERE seller_id = :seller AND id = ANY (CAST(:orders AS bigint[])) AND {column} IS NOT NULL
+    RETURNING id
 """
 
 
@@ -76,27 +80,17 @@ async def undismiss(
     )
 
 
-def _undo_marks(column: str, reported: str) -> UndoRows:
-    """Return the undo of marks: it removes those of the entry's orders that still exist."""
-
-    async def read(undoing: Undoing) -> Swap:
-        entry = {"orders": [undoing.entry.get("order")], **undoing.entry}
-        marked = await undoing.run(_MARKED.format(column=column), orders=entry["orders"])
-        if not marked:
-            which = "none of these orders is"
-            if "number" in entry:
-                which = f"order {entry['number']} is no longer"
-            raise errors.ChangedSince(f"{which} {reported}")
-        return Swap({id: {column: at} for id, at in marked}, {id: {} for id, _ in marked})
-
-    return UndoRows(RowImages(Order, column), reported, read=read)
-
-
-UNDO: Final[Mapping[str, UndoRows]] = {
-    DISMISSED: _undo_marks("pull_dismissed_at", "skipped in pulls"),
-    SHIPPED: _undo_marks("shipped_marked_at", "marked shipped"),
-    MANY_SHIPPED: _undo_marks("shipped_marked_at", "marked shipped anymore"),
-}
+async def undo_marks(undoing: Undoing) -> None:
+    """Remove the marks that an activity entry set and that still exist. Raises ChangedSince if none
+    exists.
+    """
+    await locked(undoing.session, Lock.SHOP, undoing.seller_id)
+    column, reported = _UNDONE[undoing["kind"]]
+    entry = {"orders": [undoing.entry.get("order")], "number": None, **undoing.entry}
+    if not await undoing.run(_UNMARK.format(column=column), orders=entry["orders"]):
+        number = entry["number"]
+        which = f"order {number} is no longer" if number else "none of these orders is"
+        raise errors.ChangedSince(f"{which} {reported}")
 
 
 async def mark_shipped(
@@ -222,7 +216,7 @@ async def _mark(
     named = {"seller": seller_id, "id": order_id}
     if await _set(session, named, column, value):
         undo = {"kind": action, "order": order_id, "number": number}
-        by = undo if action in UNDO else None
+        by = undo if action in _UNDONE else None
         note(session, caller, action, f"order {number} {reported}", now, undo=by)
     return await marks_of(session, caller, order_id)
 

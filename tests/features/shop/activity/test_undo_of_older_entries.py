@@ -372,6 +372,7 @@ def test_few_kinds_are_undone_by_a_function_of_their_own():
     assert sorted(undo.__name__ for undo in own) == [
         "undo_decisions",
         "undo_entry",
+        "undo_marks",
         "undo_restock",
         "unrename",
     ]
