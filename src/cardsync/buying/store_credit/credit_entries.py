@@ -133,7 +133,9 @@ async def undo_entry(undoing: Undoing) -> None:
     ChangedSince.
     """
     session, caller = undoing.session, undoing.caller
-    entry = await _entry(session, caller, undoing["entry"])
+    entry = await session.get(StoreCreditEntry, (caller.seller_id, undoing["entry"]))
+    if entry is None:
+        raise errors.ChangedSince(f"there is no entry {undoing['entry']} of store credit")
     try:
         await enter(
             session,
@@ -177,14 +179,3 @@ def cents(amount: Decimal, field: str) -> Decimal:
     if to_units(amount) % 100:
         raise errors.InvalidPayload(f"{field}: must have at most two decimals")
     return amount
-
-
-async def _entry(session: AsyncSession, caller: Caller, entry_id: int) -> StoreCreditEntry:
-    found = await session.scalar(
-        select(StoreCreditEntry).where(
-            StoreCreditEntry.seller_id == caller.seller_id, StoreCreditEntry.id == entry_id
-        )
-    )
-    if found is None:
-        raise errors.ChangedSince(f"there is no entry {entry_id} of store credit")
-    return found

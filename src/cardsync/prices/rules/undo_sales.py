@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,7 +20,6 @@ from cardsync.platform.database.row_images import SHOP, Image, RowImages
 from cardsync.platform.money import usd
 from cardsync.platform.value_types import JsonObject
 from cardsync.prices.decisions.on_sale import note_until
-from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.inputs.rule_rows import SALE_COLUMNS
 from cardsync.prices.limits import SALES
 from cardsync.prices.models import PricingSale
@@ -65,7 +65,7 @@ UNDO_SALE: Final = undo_queried(
 def plain_settings(account: Account, names: Iterable[str]) -> JsonObject:
     """Return settings in the form that Activity stores."""
     values = {name: getattr(account, name) for name in names}
-    return {name: usd(value) if name in MONEY_SETTINGS else value for name, value in values.items()}
+    return {name: usd(v) if isinstance(v, Decimal) else v for name, v in values.items()}
 
 
 async def _fees_changed(undoing: Undoing) -> None:

@@ -21,7 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
-from cardsync.platform.database.row_images import Image, Images, RowImages
+from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
@@ -115,7 +115,9 @@ async def correct(
     was = _image(lot)
     became = was | {name: _plain(value) for name, value in changes.items()}
     if became != was:
-        await _swap(session, caller, lot_id, was, became, now)
+        await UNDO(
+            Undoing(session, caller, {"became": {lot_id: was}, "was": {lot_id: became}}, now)
+        )
         note(
             session, caller, "lots.corrected", f"lot {lot_id}", now, before=was, after=became,
             undo={"kind": KIND, "was": {lot_id: was}, "became": {lot_id: became}},
@@ -127,7 +129,7 @@ async def remove(session: AsyncSession, caller: Caller, lot_id: int, now: dateti
     """Remove a lot that was added by mistake. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     was = _image(await _one(session, caller, lot_id))
-    await _swap(session, caller, lot_id, was, None, now)
+    await UNDO(Undoing(session, caller, {"became": {lot_id: was}, "was": {lot_id: None}}, now))
     note(
         session, caller, "lots.removed", f"lot {lot_id}", now, before=was,
         undo={"kind": KIND, "was": {lot_id: was}, "became": {lot_id: None}},
@@ -171,10 +173,12 @@ def _image(lot: Lot) -> dict[str, object]:
     return {name: _plain(getattr(lot, name)) for name in _IMAGES.compared}
 
 
-async def _released(session: AsyncSession, caller: Caller, became: Images, was: Images) -> Swap:
+async def _released(undoing: Undoing) -> Swap:
     """Lock the lots of the images' cards, and mark the cards. If copies or days differ, their sales
     take from the lots anew. Return the images with the copies that are left.
     """
+    session, caller = undoing.session, undoing.caller
+    became, was = undoing["became"], undoing["was"]
     both = [image for image in (*became.values(), *was.values()) if image]
     cards = sorted({image["marketplace_id"] for image in both})
     stand = await _locked(session, caller, cards)
@@ -189,14 +193,6 @@ async def _released(session: AsyncSession, caller: Caller, became: Images, was: 
         for id, image in was.items()
     }
     return Swap(became, left)
-
-
-async def _swap(
-    session: AsyncSession, caller: Caller, lot_id: int, now: Image, then: Image | None, at: datetime
-) -> None:
-    """Make of the lot `now`, which is locked, the lot `then`."""
-    swap = await _released(session, caller, {lot_id: now}, {lot_id: then})
-    await _IMAGES.swap(session, caller.seller_id, swap.became, swap.was, at)
 
 
 async def _of_file(undoing: Undoing) -> Swap:
@@ -214,7 +210,7 @@ UNDO: Final = UndoRows(
     _IMAGES,
     "lot {id} changed in the meantime",
     lock=None,
-    read=lambda of: _released(of.session, of.caller, of["became"], of["was"]),
+    read=_released,
 )
 UNDO_FILE: Final = UndoRows(
     RowImages(LotFile, "lots"),

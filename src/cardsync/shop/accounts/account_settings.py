@@ -7,9 +7,8 @@ pricing run, which removes the targets of the line's cards or prices them again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy import select
@@ -24,8 +23,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.declared_fields import from_text
-from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonObject
+from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
 
@@ -55,10 +53,10 @@ async def change(
     enabled, disabled = switched(account.product_lines, account.disabled_lines, lines)
     switches = set(enabled) != set(account.product_lines)
     changes |= {"product_lines": enabled, "disabled_lines": disabled} if lines else {}
-    was = _plain(account, changes)
+    was = plain_settings(account, changes)
     entry = await sellers.change_seller(session, caller.seller_id, changes, caller.actor)
     if entry is not None:
-        became = _plain(account, changes)
+        became = plain_settings(account, changes)
         those = [name for name in became if was[name] != became[name]]
         entry.undo = {
             "kind": KIND,
@@ -76,14 +74,6 @@ async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> N
     # The export must not answer 304, because the run changes the set of its cards.
     state.export_fingerprint = None
     await reprice.begin(session, seller_id, "settings", now)
-
-
-def _plain(account: Account, names: Iterable[str]) -> JsonObject:
-    """Return the values of the fields in a form that JSON can store."""
-    values = {name: getattr(account, name) for name in names}
-    return {
-        name: usd(value) if isinstance(value, Decimal) else value for name, value in values.items()
-    }
 
 
 async def _by_member(undoing: Undoing) -> Swap:

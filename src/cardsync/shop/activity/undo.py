@@ -97,22 +97,20 @@ async def _undo_entry(
     last action first. Return the undone entries.
     """
     assert entry.undo is not None
-    if entry.undo["kind"] != PLAN:
-        await KINDS[entry.undo["kind"]](Undoing(session, caller, entry.undo, now))
-        return [entry]
-    parts = (
-        select(Activity)
-        .where(
-            Activity.seller_id == caller.seller_id,
-            Activity.id.in_(entry.undo["entries"]),
-            Activity.undone_by.is_(None),
+    parts = [entry]
+    if entry.undo["kind"] == PLAN:
+        of_plan = (
+            select(Activity)
+            .where(
+                Activity.seller_id == caller.seller_id,
+                Activity.id.in_(entry.undo["entries"]),
+                Activity.undone_by.is_(None),
+            )
+            .order_by(Activity.id.desc())
+            .with_for_update()
         )
-        .order_by(Activity.id.desc())
-        .with_for_update()
-    )
-    undone = [entry]
-    for part in (await session.scalars(parts)).all():
+        parts = list(await session.scalars(of_plan))
+    for part in parts:
         assert part.undo is not None
         await KINDS[part.undo["kind"]](Undoing(session, caller, part.undo, now))
-        undone.append(part)
-    return undone
+    return [entry, *parts]

@@ -17,7 +17,6 @@ from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.plurals import counted
 from cardsync.stock.limits import LISTS_PER_SELLER
 from cardsync.stock.lists.models import CardList, CardListEntry
-from cardsync.stock.lists.seller_lists import locked_list
 from cardsync.stock.search.known_names import name_key
 
 MADE: Final = "list.made"
@@ -31,10 +30,8 @@ _CARDS: Final = RowImages(CardListEntry, keys=("list_id", "card_id"), unseen=("a
 
 async def _on_list(undoing: Undoing) -> int:
     """Lock the entry's list, and return how many cards are on it. Raises ChangedSince."""
-    try:
-        await locked_list(undoing.session, undoing.seller_id, undoing["list"])
-    except errors.NotFound as e:
-        raise errors.ChangedSince(f"list {undoing['list']} was deleted in the meantime") from e
+    if not await undoing.run(_LIVE):
+        raise errors.ChangedSince(f"list {undoing['list']} was deleted in the meantime")
     [[cards]] = await undoing.run(_COUNT)
     return int(cards)
 
@@ -59,7 +56,7 @@ async def _renamed(undoing: Undoing) -> Swap:
 
 
 async def _deleted(undoing: Undoing) -> Swap:
-    if await undoing.run(_IS_LIVE):
+    if await undoing.run(_LIVE):
         raise errors.ChangedSince(f"list {undoing['list']} exists again")
     return _named(undoing, undoing["name"], undoing["name"])
 
@@ -105,8 +102,9 @@ UNDO: Final[Mapping[str, UndoRows]] = {
         then=lambda undoing: undoing.run(_PUT),
     ),
 }
-_IS_LIVE: Final = """
+_LIVE: Final = """
     SELECT FROM card_list WHERE seller_id = :seller AND id = :list AND deleted_at IS NULL
+       FOR UPDATE
 """
 _COUNT: Final = """
     SELECT count(*) FROM card_list_entry WHERE seller_id = :seller AND list_id = :list
