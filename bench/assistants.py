@@ -137,7 +137,7 @@ async def compare(report: Report, bind: str, key: str, rounds: int) -> None:
             report.note(f"{tool}, {clients} at once, p50: {told}")
             for version in (NEW, OLD):
                 what = f"{tool} by {version} / the read over the API, {clients} at once, p50"
-                report.at_most(what, middle[version] / middle["API"], 1.3)
+                report.figure(what, middle[version] / middle["API"])
     connection.close()
 
 
@@ -157,10 +157,8 @@ async def programs(report: Report, bind: str, key: str, rounds: int) -> None:
     report.note(f"{CALLS} calls: {ground.spread(whole)}, the reads: {ground.spread(single)}")
     report.note(f"the first program of a process: {cold * 1000:.0f} ms")
     what = f"{CALLS} calls in one program / the same reads over the API, p50"
-    report.at_most(what, statistics.median(whole) / statistics.median(single), 1.5)
-    report.at_most(
-        "a program's start with its request, p50", statistics.median(start) * 1000, 20, "ms"
-    )
+    report.figure(what, statistics.median(whole) / statistics.median(single))
+    report.figure("a program's start with its request, p50", statistics.median(start) * 1000, "ms")
 
 
 def refusal(report: Report, made: Ground, seller_id: int) -> None:
@@ -193,7 +191,7 @@ def refusal(report: Report, made: Ground, seller_id: int) -> None:
             and "PREPARE" not in text
             and "rate_limit" not in text
         ])  # fmt: skip
-        report.at_most("statements of a write in read mode", sent, 1, "")
+        report.figure("statements of a write in read mode", sent, "")
 
     made.in_database(count)
 
@@ -226,7 +224,7 @@ def introspection(report: Report, made: Ground, seller_id: int, api_key: str, ro
             each = statistics.median(took["token"]) / (clients * max(1, 20 // clients))
             report.note(f"tokens found per second, {clients} at once: {1 / each:,.0f}")
             what = f"a token's caller / a key's, {clients} at once, median of pairs"
-            report.at_most(what, statistics.median(ratios), 1.1)
+            report.figure(what, statistics.median(ratios))
 
     made.in_database(count)
 

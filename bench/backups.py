@@ -130,12 +130,12 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 f" {restore:.1f} s (pg_restore {loaded:.1f}), {one.bytes / 1e6:,.0f} MB"
             )
         for name, bare_name in (("backup", "pg_dump"), ("restore", "pg_restore")):
-            report.at_most(f"{name} ÷ {bare_name}", statistics.median(ratios[name]), 1.5)
+            report.figure(f"{name} ÷ {bare_name}", statistics.median(ratios[name]))
         report.note(
             f"heartbeats p99: alone {p99(quiet) * 1e3:.1f} ms, meanwhile {p99(busy) * 1e3:.1f} ms"
             f" ({len(busy):,} of them)"
         )
-        report.at_most("heartbeat p99 meanwhile ÷ alone", p99(busy) / p99(quiet), 2)
+        report.figure("heartbeat p99 meanwhile ÷ alone", p99(busy) / p99(quiet))
     return report
 
 

@@ -152,8 +152,8 @@ def measured(made: Ground, report: Report, catalog: pl.DataFrame, rounds: int) -
         median = statistics.median(getattr(one, name) for one in times)
         report.note(f"{name:<8} {median:.3f} s")
     report.note(f"{matched:,} of {ROWS:,} rows matched, {bought:,} bought")
-    report.at_most("20,000 rows against parse and one join", ratio, 3)
-    report.at_most("20,000 rows of a collection", whole, 3, "s")
+    report.figure("20,000 rows against parse and one join", ratio)
+    report.figure("20,000 rows of a collection", whole, "s")
 
 
 if __name__ == "__main__":

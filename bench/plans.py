@@ -72,11 +72,11 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         for name, values in times.items():
             report.note(f"{name:<17} {spread(values)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most("dry run over every card", middle["every card"], 2, "s")
-    report.at_most("dry run over a tenth of them", middle["a tenth"], 2, "s")
-    report.at_most("CPU of a dry run over every card", middle["CPU of every card"], 2, "s")
-    report.at_most("a small plan over every card, applied", middle["applied"], 3, "s")
-    report.at_most("dry run / preview", middle["every card"] / middle["preview"], 3)
+    report.figure("dry run over every card", middle["every card"], "s")
+    report.figure("dry run over a tenth of them", middle["a tenth"], "s")
+    report.figure("CPU of a dry run over every card", middle["CPU of every card"], "s")
+    report.figure("a small plan over every card, applied", middle["applied"], "s")
+    report.figure("dry run / preview", middle["every card"] / middle["preview"])
     return report
 
 

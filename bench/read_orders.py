@@ -293,7 +293,7 @@ def first_pages(report: Report, reader: Reader, hand: Hand, orders: int, rounds:
             f"{case.name:<15} ours {spread(ours, 'ms', 1000)}; bare {spread(bare, 'ms', 1000)}"
         )
         ratio = statistics.median(ours) / statistics.median(bare)
-        report.at_most(f"first {len(pages)} pages, {case.name} / bare SELECT", ratio, 3)
+        report.figure(f"first {len(pages)} pages, {case.name} / bare SELECT", ratio)
 
 
 def other_reads(report: Report, reader: Reader, hand: Hand, orders: int, rounds: int) -> None:
@@ -315,8 +315,8 @@ def other_reads(report: Report, reader: Reader, hand: Hand, orders: int, rounds:
         middle = {name: statistics.median(values[1:]) for name, values in times.items()}
         told_times = ", ".join(f"{name} {value * 1000:.1f} ms" for name, value in middle.items())
         report.note(f"{case.name:<25} {told['total']:>9,} found; {told_times}")
-        report.at_most(
-            f"{case.name} / best SQL", middle["ours"] / min(middle["apart"], middle["together"]), 2
+        report.figure(
+            f"{case.name} / best SQL", middle["ours"] / min(middle["apart"], middle["together"])
         )
 
 

@@ -22,7 +22,6 @@ from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.limits import CARDS_PER_PAGE
-from cardsync.prices.limits import RECOMMENDATIONS
 from cardsync.prices.recommendations.candidates import all_found
 from cardsync.prices.recommendations.generate import write_found
 from ground import Ground, Reader, Report, spread
@@ -150,10 +149,10 @@ def measure(data: Path, rows: int, sales: int, rounds: int) -> Report:
     for name, values in times.items():
         report.note(f"{name:<10} {spread(values)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most("generation / aggregate scan", middle["generation"] / middle["scan"], 6)
-    report.at_most("memory of the process", most, 500, "MB")
-    report.at_least("recommendations that wait", count, min(RECOMMENDATIONS, rows), "rows")
-    report.at_most("first page / bare SELECT", middle["page"] / middle["select"], 3)
+    report.figure("generation / aggregate scan", middle["generation"] / middle["scan"])
+    report.figure("memory of the process", most, "MB")
+    report.figure("recommendations that wait", count, "rows")
+    report.figure("first page / bare SELECT", middle["page"] / middle["select"])
     return report
 
 

@@ -1,16 +1,19 @@
-"""`make bench`: every figure, one after the other, or the parts that are named; writes
-bench/results.jsonl and its table bench/RESULTS.md.
+"""`make bench`: the budgets of `bench/budgets.py`, or all figures of the parts that are named; writes
+bench/results.jsonl and its pages bench/RESULTS.md and bench/BUDGETS.md.
 
-A missed figure is printed and is no failure.
+A missed budget is printed and is no failure. With `--against HEAD` (`make nightly`) the budgets are
+compared with the rows that are committed there: one that is 15 % worse twice is a failure.
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from time import perf_counter
 
 import accept_upload
 import agents
@@ -25,9 +28,11 @@ import buylist
 import cancel
 import catalog
 import command_line
+import compare
 import costs
 import crowd
 import discovery
+import distributed
 import engine
 import export_prices
 import fences
@@ -60,9 +65,11 @@ import search
 import skip_wait
 import slow_bodies
 import spread
+import suite
 import tasks
 import tracing
 import web_memory
+from budgets import said
 from ground import Report
 
 PACKAGES = (
@@ -135,30 +142,84 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
         {"years": 5, "every": 30, "orders": 100_000, "rounds": 20},
     ),
     "hot_paths": (hot_paths.measure, {"rounds": 6, "commits": 100}),
+    "distributed": (
+        distributed.measure,
+        {"rows": 10_000, "sellers": 1_000, "at": 8, "workers": 2},
+    ),
+    "suite": (suite.measure, {}),
 }
+# How `make bench` measures the budgets of a part. The tests alone take longer than all of it:
+# `make bench PARTS=suite`.
+NARROW: dict[str, dict[str, int]] = {
+    "pages": {"rounds": 20, "budgeted": 1},
+    "first_looks": {"rounds": 3},
+    "reprice": {"rounds": 2, "budgeted": 1},
+    "import_inventory": {"rounds": 1, "budgeted": 1},
+    "orders": {"rounds": 3, "budgeted": 1},
+    "crowd": {"rounds": 8, "rows": 100_000},
+    "heartbeat": {"rounds": 3},
+    "fleet": {"minutes": 2},
+    "old_shop": {"rounds": 7, "rows": 30_000, "orders": 10_000},
+    "distributed": {"sellers": 8},
+}
+# Of these options only the chance of a figure depends, not its size.
+NO_SIZES = ("rounds", "budgeted", "seconds", "at")
 
 
-def main() -> None:
+def sizes(options: dict[str, int]) -> str:
+    """The options that a figure depends on, as text."""
+    return ", ".join(f"{value:,} {name}" for name, value in options.items() if name not in NO_SIZES)
+
+
+def measured(part: str, chosen: argparse.Namespace, circumstances: tuple[str, str]) -> list[results.Row]:  # fmt: skip
+    """Measure a part, print and record it; return its rows."""
+    measure, options = PARTS[part]
+    narrow = {} if chosen.parts else NARROW[part]
+    given = {"rows": chosen.rows} | options | narrow
+    named = given | {"vendors": chosen.vendors} if part == "matching" else given
+    speed, began = compare.machine_speed(), perf_counter()
+    report = measure(chosen.data, **named)
+    took = perf_counter() - began
+    speed = (speed + compare.machine_speed()) / 2
+    report.show()
+    print(f"  {part} took {took:,.0f} s")
+    of = results.Measured(*circumstances, sizes(given), speed)
+    rows = results.record(part, report.figures, of, whole=not narrow)
+    for row in rows:
+        if (budget := row.budget) is not None and not budget.met(row.value):
+            print(f"  MISSED: {row.what} {said(row.value, row.unit)}, {budget.goal}")
+    return rows
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--data", type=Path, default=ground.HERE.parent.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--vendors", type=Path, help="for matching: catalogs that share ids")
+    parser.add_argument("--against", metavar="COMMIT", help="compare with its results.jsonl")
     chosen = parser.parse_args()
     if unknown := set(chosen.parts) - set(PARTS):
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
+    before = results.committed(chosen.against) if chosen.against else []
     # The commit is read before the first part is recorded, which changes the working tree.
-    on, of = results.machine(), results.commit()
-    print(f"{on} · Python {platform.python_version()} · commit {of}")
+    circumstances = results.commit(), results.machine()
+    print(" · ".join((circumstances[1], f"Python {platform.python_version()}", circumstances[0])))
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES))
-    for part in chosen.parts or PARTS:
-        measure, options = PARTS[part]
-        if part == "matching":
-            options = options | {"vendors": chosen.vendors}
-        report = measure(chosen.data, chosen.rows, **options)
-        report.show()
-        results.record(part, report.figures, on, of)
+    began, rows = perf_counter(), list[results.Row]()
+    for part in chosen.parts or NARROW:
+        rows += measured(part, chosen, circumstances)
+    print(f"all took {(perf_counter() - began) / 60:.1f} minutes")
+    print(results.missed(results.read()))
+    if not chosen.against:
+        return 0
+    found = compare.compared(before, rows)
+    for part in dict.fromkeys(one.budget.part for one in found if one.worse):
+        again = compare.compared(before, measured(part, chosen, circumstances))
+        found = compare.better(found, again)
+    print("\n".join(map(str, found)))
+    return int(any(one.worse for one in found))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -285,9 +285,9 @@ def searches(report: Report, client: Client, hand: Hand, rounds: int) -> None:
             f" {ratios[-1]:4.2f} x  {text or '(empty)'}"
         )
     ratios.sort()
-    report.at_most(f"{len(ratios)} searches / best SQL, p50", statistics.median(ratios), 2)
-    report.at_most(f"{len(ratios)} searches / best SQL, p99", ratios[-1], 4)
-    report.at_most("the slowest of them", slowest * 1000, 150, "ms")
+    report.figure(f"{len(ratios)} searches / best SQL, p50", statistics.median(ratios))
+    report.figure(f"{len(ratios)} searches / best SQL, p99", ratios[-1])
+    report.figure("the slowest of them", slowest * 1000, "ms")
 
 
 # The searches that cost most to read, compile or answer. A refusal is an answer too.
@@ -328,7 +328,7 @@ def hostile(report: Report, made: Ground, bind: str, seller: CreatedSeller) -> N
     finally:
         ending.set()
         asker.join()
-    report.at_most("the slowest heartbeat beside hostile searches", max(beats) * 1000, 250, "ms")
+    report.figure("the slowest heartbeat beside hostile searches", max(beats) * 1000, "ms")
 
 
 def _beat(client: Client) -> float:
@@ -396,16 +396,14 @@ def lists(report: Report, made: Ground, key: str, hand: Hand, rounds: int) -> No
         hand.connection.execute(empty)
     middle = {name: statistics.median(values[1:]) for name, values in times.items()}
     report.note(", ".join(f"{name} {value * 1000:.1f} ms" for name, value in middle.items()))
-    report.at_most("100 full lists / bare aggregate", middle["page"] / middle["aggregate"], 3)
-    report.at_most(
-        "add 1,000 cards by a search / INSERT … SELECT", middle["add"] / middle["insert"], 5
-    )
+    report.figure("100 full lists / bare aggregate", middle["page"] / middle["aggregate"])
+    report.figure("add 1,000 cards by a search / INSERT … SELECT", middle["add"] / middle["insert"])
 
 
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Searching cards")
     reading = min(repeat(lambda: parse(SIX_TERMS), number=1_000, repeat=9)) / 1_000
-    report.at_most("reading a search of six terms", reading * 1e6, 50, "µs")
+    report.figure("reading a search of six terms", reading * 1e6, "µs")
     with ground.ground(data, rows) as made:
         seller, *others = (made.new_seller() for _ in range(3))
         with ground.service(made, workers=1):

@@ -62,11 +62,11 @@ def measure(data: Path, rows: int, most: int, sellers: int) -> Report:
     for processes, rate in rates.items():
         if processes > 1:
             ratio = rate / rates[1] / min(processes, cores)
-            report.at_least(f"{processes} workers / one, per worker up to cores", ratio, 0.85)
+            report.figure(f"{processes} workers / one, per worker up to cores", ratio)
             # One worker and its database keep more than a core busy.
             most_times = min(processes, cores / busy[1])
             ratio = rate / rates[1] / most_times
-            report.at_least(f"{processes} workers / what the cores allow", ratio, 0.85)
+            report.figure(f"{processes} workers / what the cores allow", ratio)
     return report
 
 

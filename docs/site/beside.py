@@ -18,6 +18,7 @@ BESIDE = (
     "CHANGELOG.md",
     "ROADMAP.md",
     "agent/README.md",
+    "bench/BUDGETS.md",
     "bench/RESULTS.md",
 )
 COPIED = ("openapi.json",)
