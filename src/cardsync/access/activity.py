@@ -12,13 +12,13 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Final, Literal, get_args
 
-from sqlalchemy import BigInteger, Identity, Index, text
+from sqlalchemy import Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 
 # The actor of an action by a command.
@@ -95,8 +95,8 @@ class Activity(Base):
 
     __tablename__ = "activity"
     __table_args__ = (Index("ix_activity_recent", "seller_id", text("created_at DESC")),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     actor: Mapped[str]
     action: Mapped[str]
     risk: Mapped[str] = mapped_column(server_default="low")
@@ -105,6 +105,6 @@ class Activity(Base):
     before: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     after: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
     undo: Mapped[JsonObject | None] = mapped_column(JSONB(none_as_null=True))
-    undone_by: Mapped[int | None] = mapped_column(BigInteger)
+    undone_by: Mapped[BigInt | None]
     request_id: Mapped[str | None] = mapped_column(default=REQUEST_ID.get)
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]

@@ -14,7 +14,6 @@ from sqlalchemy import (
     BigInteger,
     ForeignKey,
     ForeignKeyConstraint,
-    Identity,
     Index,
     LargeBinary,
     Text,
@@ -22,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import own_member
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 
 
 class OAuthClient(Base):
@@ -58,7 +57,7 @@ class OAuthCode(Base):
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    member_id: Mapped[int] = mapped_column(BigInteger)
+    member_id: Mapped[BigInt]
     client_id: Mapped[str]
     redirect_uri: Mapped[str]
     code_challenge: Mapped[str]
@@ -67,7 +66,7 @@ class OAuthCode(Base):
     buyer_data: Mapped[bool]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     used_at: Mapped[datetime | None]
-    grant_id: Mapped[int | None] = mapped_column(BigInteger)
+    grant_id: Mapped[BigInt | None]
 
 
 class OAuthGrant(Base):
@@ -77,10 +76,10 @@ class OAuthGrant(Base):
 
     __tablename__ = "oauth_grant"
     __table_args__ = (own_member("SET NULL (member_id)"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     # None if the member has left.
-    member_id: Mapped[int | None] = mapped_column(BigInteger)
+    member_id: Mapped[BigInt | None]
     client_id: Mapped[str]
     # The client's name and host at the time of the consent.
     name: Mapped[str]
@@ -88,7 +87,7 @@ class OAuthGrant(Base):
     audience: Mapped[str]
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     buyer_data: Mapped[bool]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
 
@@ -113,6 +112,6 @@ class RefreshToken(Base):
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    grant_id: Mapped[int] = mapped_column(BigInteger)
+    grant_id: Mapped[BigInt]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     used_at: Mapped[datetime | None]

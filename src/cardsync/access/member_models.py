@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary
+from sqlalchemy import BigInteger, ForeignKey, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import own_member
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, BigInt, KeyPart, RowId
 
 
 class MemberSession(Base):
@@ -25,7 +25,7 @@ class MemberSession(Base):
 
     __tablename__ = "member_session"
     __table_args__ = (own_member(),)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -46,7 +46,7 @@ class Invitation(Base):
 
     __tablename__ = "invitation"
     __table_args__ = (own_member(),)
-    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    member_id: Mapped[KeyPart]
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -64,7 +64,7 @@ class Passkey(Base):
 
     __tablename__ = "passkey"
     __table_args__ = (own_member(),)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -74,7 +74,7 @@ class Passkey(Base):
     name: Mapped[str]
     credential_id: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
-    sign_count: Mapped[int] = mapped_column(BigInteger)
+    sign_count: Mapped[BigInt]
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
 

@@ -14,7 +14,6 @@ from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
-    Identity,
     Index,
     LargeBinary,
     Text,
@@ -24,7 +23,15 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.declared_settings import SettingsOfAccount, settings_of
 from cardsync.access.entitlements import Entitlements, entitlements
-from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
+from cardsync.platform.database.columns import (
+    FALSE,
+    TRUE,
+    Base,
+    BigInt,
+    DefaultNow,
+    KeyPart,
+    RowId,
+)
 
 
 def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
@@ -36,10 +43,10 @@ def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
 
 class Seller(Base):
     __tablename__ = "seller"
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     name: Mapped[str]
     email: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
 
 class Member(Base):
@@ -54,7 +61,7 @@ class Member(Base):
         # Other tables' foreign keys to a member include the seller, so they need this index.
         Index("uq_member_seller_id_id", "seller_id", "id", unique=True),
     )
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -64,7 +71,7 @@ class Member(Base):
     name: Mapped[str]
     role: Mapped[str]
     password_hash: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
 
 class ApiKey(Base):
@@ -76,7 +83,7 @@ class ApiKey(Base):
     """
 
     __tablename__ = "api_key"
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -84,10 +91,10 @@ class ApiKey(Base):
     )
     name: Mapped[str]
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
     revoked_at: Mapped[datetime | None]
     ends_at: Mapped[datetime | None]
-    replaces: Mapped[int | None] = mapped_column(BigInteger)
+    replaces: Mapped[BigInt | None]
     own_script: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
@@ -109,7 +116,7 @@ class AccessToken(Base):
         own_member(),
         Index("ix_access_token_grant", "seller_id", "grant_id"),
     )
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -118,12 +125,12 @@ class AccessToken(Base):
     name: Mapped[str]
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    grant_id: Mapped[int | None] = mapped_column(BigInteger)
+    grant_id: Mapped[BigInt | None]
     member_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     audience: Mapped[str | None]
     buyer_data: Mapped[bool] = mapped_column(server_default=TRUE)
     last_used_at: Mapped[datetime | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
 
@@ -135,7 +142,7 @@ class Account(SettingsOfAccount, Base):
 
     __tablename__ = "account"
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     # The product lines that the seller enabled, the default one first, and those that the seller
     # disabled.
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text))
@@ -160,7 +167,7 @@ class Account(SettingsOfAccount, Base):
     review_first_price: Mapped[bool] = mapped_column(server_default=FALSE)
     # The mode of suggestions: review or automatic (recommendations/generate.py).
     recommendations: Mapped[str] = mapped_column(server_default="review")
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
     def entitlements(self, now: datetime) -> Entitlements:
         return entitlements(self, now)

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, SmallInteger, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, SmallInteger, text
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base
+from cardsync.platform.database.columns import (
+    FALSE,
+    TRUE,
+    Base,
+    BigInt,
+    DefaultNow,
+    KeyPart,
+    RowId,
+)
 from cardsync.platform.value_types import JsonObject
 
 
@@ -50,7 +58,7 @@ class Product(Base):
             postgresql_where=text("provisional"),
         ),
     )
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     # The hash of all identifying texts, by which a later load of the same catalog finds the
     # product.
     identity: Mapped[str]
@@ -62,11 +70,11 @@ class Product(Base):
     rarity: Mapped[str | None]
     finish: Mapped[str | None]
     language: Mapped[str]
-    marketplace_product_id: Mapped[int | None] = mapped_column(BigInteger)
+    marketplace_product_id: Mapped[BigInt | None]
     # The URL of the picture in the catalog.
     picture_url: Mapped[str | None]
     provisional: Mapped[bool] = mapped_column(server_default=FALSE)
-    adopted_by: Mapped[int | None] = mapped_column(BigInteger)
+    adopted_by: Mapped[BigInt | None]
     set_key: Mapped[str | None]
     set_code_key: Mapped[str | None]
     name_key: Mapped[str | None]
@@ -81,7 +89,7 @@ class Product(Base):
     # contains it.
     source: Mapped[str | None]
     vanished_at: Mapped[datetime | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
 
 class ProductElsewhere(Base):
@@ -92,7 +100,7 @@ class ProductElsewhere(Base):
     __tablename__ = "product_elsewhere"
     kind: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
 
 
 class CatalogName(Base):
@@ -134,7 +142,7 @@ class CatalogTypo(Base):
 
 class CatalogImport(Base):
     __tablename__ = "catalog_import"
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     source: Mapped[str]
     rows: Mapped[int]
     added: Mapped[int]
@@ -142,7 +150,7 @@ class CatalogImport(Base):
     changed: Mapped[int] = mapped_column(server_default=text("0"))
     vanished: Mapped[int] = mapped_column(server_default=text("0"))
     skipped: Mapped[int] = mapped_column(server_default=text("0"))
-    finished_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    finished_at: Mapped[DefaultNow]
 
 
 class CatalogInstall(Base):

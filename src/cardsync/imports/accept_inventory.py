@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, delete, select
+from sqlalchemy import ForeignKeyConstraint, Index, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -35,7 +35,7 @@ from cardsync.imports.errors import (
 )
 from cardsync.imports.limits import PRESIGNED_COMPRESSED_BYTES
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, BigInt, KeyPart, RowId
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, spool_body
@@ -52,8 +52,8 @@ class RequestedUpload(Base):
 
     __tablename__ = "upload_request"
     __table_args__ = (Index("uq_upload_request_key", "seller_id", "key", unique=True),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     key: Mapped[str]
     product_line: Mapped[str]
     requested_at: Mapped[datetime]
@@ -68,9 +68,9 @@ class LineSnapshot(Base):
     __table_args__ = (
         ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     product_line: Mapped[str] = mapped_column(primary_key=True)
-    upload_id: Mapped[int] = mapped_column(BigInteger)
+    upload_id: Mapped[BigInt]
     observed_at: Mapped[datetime]
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from sqlalchemy import BigInteger, Index, Integer, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.database.columns import FALSE, Base, KeyPart
 
 
 class NetworkSeller(Base):
@@ -20,7 +20,7 @@ class NetworkSeller(Base):
     """
 
     __tablename__ = "network_seller"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     exposed: Mapped[bool] = mapped_column(server_default=FALSE)
     suspended: Mapped[bool] = mapped_column(server_default=FALSE)
     # Null if the plan has no end. For an unpaid plan, the time at which the row was updated.
@@ -41,8 +41,8 @@ class NetworkOffer(Base):
 
     __tablename__ = "network_offer"
     __table_args__ = (Index("ix_network_offer_seller", "seller_id"),)
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
+    seller_id: Mapped[KeyPart]
     # The code of the condition; empty if the condition's label is unknown.
     condition: Mapped[str] = mapped_column(primary_key=True)
     price: Mapped[Decimal | None]
@@ -56,6 +56,6 @@ class NetworkMiss(Base):
 
     __tablename__ = "network_miss"
     __table_args__ = (Index("ix_network_miss_asked_on", "asked_on"),)
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     caller: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     asked_on: Mapped[date]

@@ -12,7 +12,6 @@ from typing import Literal
 from sqlalchemy import (
     BigInteger,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -22,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, TRUE, Base
+from cardsync.platform.database.columns import TRUE, Base, BigInt, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import Json, JsonObject
 from cardsync.platform.work.piece import Piece
 from cardsync.prices.engine.rules import RuleState
@@ -48,8 +47,8 @@ class PricingRule(Base):
             postgresql_where=text("state = 'published'"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
@@ -57,21 +56,21 @@ class PricingRule(Base):
     preset: Mapped[str | None]
     query: Mapped[str] = mapped_column(server_default="")
     settings: Mapped[JsonObject] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
 
 
 class RuleTest(Base):
     """A search and the seller's expectation of the prices of its cards."""
 
     __tablename__ = "rule_test"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     search: Mapped[str] = mapped_column(server_default="")
     expectation: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
 
 
 class AutomatedMove(Base):
@@ -81,20 +80,20 @@ class AutomatedMove(Base):
     """
 
     __tablename__ = "automated_move"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     began_at: Mapped[datetime] = mapped_column(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True, server_default="")
-    today_moved: Mapped[int] = mapped_column(BigInteger)
-    worst_moved: Mapped[int] = mapped_column(BigInteger)
+    today_moved: Mapped[BigInt]
+    worst_moved: Mapped[BigInt]
 
 
 class PricingSale(Base):
     """A promotion, active while enabled and starts_at <= now < ends_at."""
 
     __tablename__ = "pricing_sale"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
@@ -106,8 +105,8 @@ class PricingSale(Base):
     floor_cost_bp: Mapped[int | None] = mapped_column(Integer)
     # True or null, never false, as in the undo values of older Activity entries.
     keep_never_lower: Mapped[bool | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
 
 
 class PromotionCard(Base):
@@ -127,9 +126,9 @@ class PromotionCard(Base):
             postgresql_where=text("until IS NULL"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    sale_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    sale_id: Mapped[KeyPart]
+    marketplace_id: Mapped[KeyPart]
     since: Mapped[datetime] = mapped_column(primary_key=True)
     until: Mapped[datetime | None]
 
@@ -159,9 +158,9 @@ class PriceDecision(Base):
     """
 
     __tablename__ = "price_decision"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     kind: Mapped[DecisionKind] = mapped_column(Text, primary_key=True)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[KeyPart]
     source_id: Mapped[int] = mapped_column(
         BigInteger, primary_key=True, autoincrement=False, server_default="0"
     )
@@ -170,7 +169,7 @@ class PriceDecision(Base):
     )
     price: Mapped[Decimal | None]
     asked: Mapped[Decimal | None]
-    since: Mapped[datetime] = mapped_column(server_default=NOW)
+    since: Mapped[DefaultNow]
     until: Mapped[datetime | None]
     decided_by: Mapped[str | None]
 
@@ -181,8 +180,8 @@ class GateHold(Base):
     """
 
     __tablename__ = "gate_hold"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    marketplace_id: Mapped[KeyPart]
     verdict: Mapped[str]
 
 
@@ -200,7 +199,7 @@ class PriceRun(Piece, Base):
         Index("ix_price_run_ended", "seller_id", "finished_at", "id"),
     )
     trigger: Mapped[RunTrigger] = mapped_column(Text)
-    upload_id: Mapped[int | None] = mapped_column(BigInteger)
+    upload_id: Mapped[BigInt | None]
     state: Mapped[RunState] = mapped_column(Text, server_default="running")
     started_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
@@ -210,12 +209,12 @@ class PriceRun(Piece, Base):
 class PriceChange(Base):
     __tablename__ = "price_change"
     __table_args__ = (Index("ix_price_change_card", "seller_id", "card_id", "run_id"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    run_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     old_price: Mapped[Decimal | None]
     new_price: Mapped[Decimal]
-    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    rule_id: Mapped[BigInt | None]
 
 
 class PriceRollback(Piece, Base):
@@ -254,9 +253,9 @@ class PriceRollbackCard(Base):
     """
 
     __tablename__ = "price_rollback_card"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    rollback_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    rollback_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     price: Mapped[Decimal]
     current_price: Mapped[Decimal | None]
     target_price: Mapped[Decimal | None]
@@ -288,7 +287,7 @@ class RepricingEvent(Piece, Base):
     outcome: Mapped[str]
     sync_cycle_id: Mapped[str | None]
     file_sha256: Mapped[str | None]
-    rollback_id: Mapped[int | None] = mapped_column(BigInteger)
+    rollback_id: Mapped[BigInt | None]
     row_count: Mapped[int] = mapped_column(Integer)
     # The imported prices, packed by `rollback/packed_rows.py`.
     rows: Mapped[bytes | None] = mapped_column(LargeBinary)

@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import ARRAY, BigInteger, Identity, Index, LargeBinary, SmallInteger, Text, text
+from sqlalchemy import ARRAY, Index, LargeBinary, SmallInteger, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 
 Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
@@ -29,8 +29,8 @@ class AgentTask(Base):
             postgresql_where=text("status IN ('pending', 'claimed')"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     kind: Mapped[str]
     payload: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     status: Mapped[Status] = mapped_column(Text, server_default="pending")
@@ -50,5 +50,5 @@ class AgentTask(Base):
     # prices.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
     finished_at: Mapped[datetime | None]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, UniqueConstraint
+from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, RowId
 
 
 class Release(Base):
@@ -24,7 +24,7 @@ class Release(Base):
         UniqueConstraint("product", "version", "platform", "channel"),
         CheckConstraint("percentage BETWEEN 0 AND 100", name="percentage"),
     )
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     product: Mapped[str]
     version: Mapped[str]
     platform: Mapped[str]
@@ -33,12 +33,12 @@ class Release(Base):
     min_from: Mapped[str | None]
     expires_at: Mapped[datetime]
     storage_key: Mapped[str]
-    size: Mapped[int] = mapped_column(BigInteger)
+    size: Mapped[BigInt]
     sha256: Mapped[str]
     signature: Mapped[str]
     record: Mapped[str]
     record_signature: Mapped[str]
-    published_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    published_at: Mapped[DefaultNow]
 
 
 class ReleaseKill(Base):
@@ -47,4 +47,4 @@ class ReleaseKill(Base):
     __tablename__ = "release_kill"
     product: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[str] = mapped_column(primary_key=True)
-    killed_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    killed_at: Mapped[DefaultNow]

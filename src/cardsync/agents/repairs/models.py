@@ -13,7 +13,6 @@ from sqlalchemy import (
     BigInteger,
     Double,
     ForeignKeyConstraint,
-    Identity,
     Index,
     LargeBinary,
     Text,
@@ -22,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 
 State = Literal["proposed", "verified", "disabled"]
@@ -42,8 +41,8 @@ class WorkflowCorrection(Base):
         Index("ix_workflow_correction_lookup", "seller_id", "lookup"),
         Index("ix_workflow_correction_step", "seller_id", "workflow", "step_name"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     lookup: Mapped[bytes] = mapped_column(LargeBinary)
     workflow: Mapped[str]
@@ -55,7 +54,7 @@ class WorkflowCorrection(Base):
     failures: Mapped[int] = mapped_column(server_default="0")
     last_error: Mapped[str | None]
     seen: Mapped[JsonObject | None] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
     verified_at: Mapped[datetime | None]
     disabled_at: Mapped[datetime | None]
 
@@ -71,8 +70,8 @@ class WorkflowHeal(Base):
         ),
         Index("ix_workflow_heal_received", "seller_id", "received_at"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     workflow: Mapped[str]
     step_name: Mapped[str]
     selector: Mapped[str]
@@ -81,10 +80,10 @@ class WorkflowHeal(Base):
     outcome: Mapped[str]
     reason: Mapped[str | None]
     margin: Mapped[float | None] = mapped_column(Double)
-    correction_id: Mapped[int | None] = mapped_column(BigInteger)
+    correction_id: Mapped[BigInt | None]
     screenshot_key: Mapped[str | None]
     screenshot_bytes: Mapped[int | None]
-    received_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    received_at: Mapped[DefaultNow]
 
 
 class SharedRepair(Base):

@@ -8,13 +8,13 @@ from sqlalchemy import BigInteger, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.database.columns import FALSE, Base, BigInt, KeyPart
 from cardsync.platform.value_types import JsonObject
 
 
 class SyncState(Base):
     __tablename__ = "sync_state"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     # The seller's request for a sync, until a cycle takes it.
     requested_kind: Mapped[str | None]
     requested_at: Mapped[datetime | None]
@@ -45,7 +45,7 @@ class SyncState(Base):
     # The number of accepted inventory uploads that are not finished, and the ID of the upload that
     # waits for the seller's decision.
     uploads_open: Mapped[int] = mapped_column(server_default="0")
-    review_upload_id: Mapped[int | None] = mapped_column(BigInteger)
+    review_upload_id: Mapped[BigInt | None]
     # Results of past syncs.
     last_sync_at: Mapped[datetime | None]
     last_pricing_at: Mapped[datetime | None]

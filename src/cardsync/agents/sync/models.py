@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
+from sqlalchemy import ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, Base
+from cardsync.platform.database.columns import FALSE, Base, BigInt, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 
 CycleStatus = Literal["success", "partial", "failed", "cancelled"]
@@ -34,8 +34,8 @@ class SyncCycle(Base):
         ),
         Index("ix_sync_cycle_recent", "seller_id", text("started_at DESC")),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     sync_cycle_id: Mapped[str | None]
     status: Mapped[CycleStatus] = mapped_column(Text)
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
@@ -45,16 +45,16 @@ class SyncCycle(Base):
     price_events: Mapped[list[JsonObject]] = mapped_column(JSONB, server_default="[]")
     agent_version: Mapped[str | None]
     platform: Mapped[str | None]
-    duration_ms: Mapped[int | None] = mapped_column(BigInteger)
-    started_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    logged_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    duration_ms: Mapped[BigInt | None]
+    started_at: Mapped[DefaultNow]
+    logged_at: Mapped[DefaultNow]
 
 
 class SyncStep(Base):
     """The time when each step of the agent's registry last succeeded, as cycle logs reported it."""
 
     __tablename__ = "sync_step"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     name: Mapped[str] = mapped_column(primary_key=True)
     last_succeeded_at: Mapped[datetime]
     # Whether the step succeeded in a first sync, in which it fetches the whole history.
@@ -70,15 +70,15 @@ class DebugScreenshot(Base):
     __table_args__ = (
         ForeignKeyConstraint(["seller_id", "cycle_id"], ["sync_cycle.seller_id", "sync_cycle.id"]),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    cycle_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    cycle_id: Mapped[BigInt]
     step_name: Mapped[str | None]
     page_url: Mapped[str | None]
     storage_key: Mapped[str]
     size: Mapped[int]
     captured_at: Mapped[datetime | None]
-    received_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    received_at: Mapped[DefaultNow]
 
 
 class AgentSeen(Base):
@@ -89,7 +89,7 @@ class AgentSeen(Base):
     """
 
     __tablename__ = "agent_seen"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     last_seen_at: Mapped[datetime]
     version: Mapped[str | None]
     platform: Mapped[str | None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -20,7 +19,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.agents.releases.signing import PACK_DOMAIN, canonical, sign
 from cardsync.agents.workflows import pack_form
 from cardsync.platform import errors
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, DefaultNow
 
 
 class WorkflowPack(Base):
@@ -32,7 +31,7 @@ class WorkflowPack(Base):
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     pack: Mapped[str]
     signature: Mapped[str]
-    published_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    published_at: Mapped[DefaultNow]
 
 
 class WorkflowPackKill(Base):
@@ -42,7 +41,7 @@ class WorkflowPackKill(Base):
     marketplace: Mapped[str] = mapped_column(primary_key=True)
     locale: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    killed_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    killed_at: Mapped[DefaultNow]
 
 
 # A file may contain white space, which the signed content omits.

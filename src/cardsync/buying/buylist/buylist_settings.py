@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import BigInteger, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -22,7 +22,7 @@ from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
-from cardsync.platform.database.columns import FALSE, NOW, Base
+from cardsync.platform.database.columns import FALSE, Base, DefaultNow, KeyPart
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import SHOP, RowImages
 
@@ -40,10 +40,10 @@ class PublicBuylist(Base):
     """The settings of a shop's public buylist (tenant). Without a row, the buylist is closed."""
 
     __tablename__ = "public_buylist"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     is_open: Mapped[bool] = mapped_column(server_default=FALSE)
     terms: Mapped[str] = mapped_column(server_default="")
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[DefaultNow]
 
 
 PATH: Final = BUYLIST

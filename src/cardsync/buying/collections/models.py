@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, Literal
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Text, text
+from sqlalchemy import ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart
 from cardsync.platform.value_types import Json
 from cardsync.platform.work.piece import Piece
 
@@ -100,9 +100,9 @@ class CollectionRow(Base):
             postgresql_where=text("product_id IS NULL AND NOT left_out"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    collection_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    row: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    collection_id: Mapped[KeyPart]
+    row: Mapped[KeyPart]
     copies: Mapped[int]
     name: Mapped[str]
     set_name: Mapped[str]
@@ -112,14 +112,14 @@ class CollectionRow(Base):
     condition: Mapped[str]
     language: Mapped[str]
     game: Mapped[str]
-    sku: Mapped[int | None] = mapped_column(BigInteger)
-    product_id: Mapped[int | None] = mapped_column(BigInteger)
+    sku: Mapped[BigInt | None]
+    product_id: Mapped[BigInt | None]
     # `certainty` is certain, probable or possible; null if the catalog has no such card.
     certainty: Mapped[str | None]
     how: Mapped[How | None] = mapped_column(Text)
     left_out: Mapped[bool] = mapped_column(server_default=text("false"))
     # The number of the file's line, if it is not `row`.
-    line: Mapped[int | None] = mapped_column(BigInteger)
+    line: Mapped[BigInt | None]
     # `reason` is why the row waits or is left out, if the file is the cause. `text` is the row's
     # text if the row is unreadable.
     reason: Mapped[str] = mapped_column(server_default="")
@@ -134,8 +134,8 @@ class CollectionColumns(Base):
     """
 
     __tablename__ = "collection_columns"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     header: Mapped[str] = mapped_column(primary_key=True)
     # The names of the file's columns by our fields.
     columns: Mapped[dict[str, str]] = mapped_column(JSONB)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[DefaultNow]

@@ -11,10 +11,8 @@ from decimal import Decimal
 from typing import Literal
 
 from sqlalchemy import (
-    BigInteger,
     CheckConstraint,
     ForeignKeyConstraint,
-    Identity,
     Index,
     LargeBinary,
     Text,
@@ -23,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import Json, JsonObject
 
 State = Literal[
@@ -55,13 +53,13 @@ class BuyingOffer(Base):
         CheckConstraint("source IN ('hand', 'collection', 'buylist')", name="source"),
         CheckConstraint("way IN ('cash', 'credit', 'split')", name="way"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     revision: Mapped[int] = mapped_column(server_default="1")
     state: Mapped[State] = mapped_column(Text, server_default="draft")
     source: Mapped[Source] = mapped_column(Text, server_default="hand")
-    collection_id: Mapped[int | None] = mapped_column(BigInteger)
-    customer_id: Mapped[int | None] = mapped_column(BigInteger)
+    collection_id: Mapped[BigInt | None]
+    customer_id: Mapped[BigInt | None]
     note: Mapped[str] = mapped_column(server_default="")
     # `way` is cash, credit or split. In a split, `cash_part` is paid in cash and the rest in
     # credit.
@@ -74,8 +72,8 @@ class BuyingOffer(Base):
     created_by: Mapped[str]
     # The member who accepted or declined the offer, or `customer` if the customer did by the link.
     answered_by: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
     offered_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     answered_at: Mapped[datetime | None]
@@ -101,10 +99,10 @@ class BuyingOfferLine(Base):
         Index("ix_buying_offer_line_offer", "seller_id", "offer_id"),
         CheckConstraint("copies >= 1", name="copies"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    offer_id: Mapped[int] = mapped_column(BigInteger)
-    product_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    offer_id: Mapped[BigInt]
+    product_id: Mapped[BigInt]
     product_line: Mapped[str]
     set_name: Mapped[str]
     product_name: Mapped[str]
@@ -128,9 +126,9 @@ class BuyingOfferLine(Base):
     # Basis points per condition, for cards graded differently at the counter.
     grades: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
-    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    rule_id: Mapped[BigInt | None]
     # The copies of the card that were in stock and on order when the rule priced the line.
-    held: Mapped[int | None] = mapped_column(BigInteger)
+    held: Mapped[BigInt | None]
     explanation: Mapped[list[Json]] = mapped_column(JSONB, server_default="[]")
     accepted: Mapped[bool | None]
     received_copies: Mapped[int | None]
@@ -139,5 +137,5 @@ class BuyingOfferLine(Base):
     received_credit_each: Mapped[Decimal | None]
     cost_each: Mapped[Decimal | None]
     # The lot and the draft of quick-add that were made when the line was taken into stock.
-    lot_id: Mapped[int | None] = mapped_column(BigInteger)
-    quick_add_id: Mapped[int | None] = mapped_column(BigInteger)
+    lot_id: Mapped[BigInt | None]
+    quick_add_id: Mapped[BigInt | None]

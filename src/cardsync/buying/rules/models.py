@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
+from sqlalchemy import Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, TRUE, Base
+from cardsync.platform.database.columns import TRUE, Base, DefaultNow, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.rules import RuleState
 
@@ -26,8 +24,8 @@ class StoredBuyRule(Base):
             postgresql_where=text("state = 'published'"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
@@ -35,8 +33,8 @@ class StoredBuyRule(Base):
     preset: Mapped[str | None]
     query: Mapped[str] = mapped_column(server_default="")
     settings: Mapped[JsonObject] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
 
 
 class BuyRuleTest(Base):
@@ -45,10 +43,10 @@ class BuyRuleTest(Base):
     """
 
     __tablename__ = "buy_rule_test"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     search: Mapped[str] = mapped_column(server_default="")
     expectation: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]

@@ -5,22 +5,19 @@ customer's entries.
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
 from sqlalchemy import (
-    BigInteger,
     CheckConstraint,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Text,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 
 Kind = Literal["offer", "spent", "added", "taken_back"]
 
@@ -32,14 +29,14 @@ class BuyingCustomer(Base):
 
     __tablename__ = "buying_customer"
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     contact: Mapped[str] = mapped_column(server_default="")
     credit_balance: Mapped[Decimal] = mapped_column(server_default="0")
     created_by: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
 
 
 class StoreCreditEntry(Base):
@@ -72,16 +69,16 @@ class StoreCreditEntry(Base):
         CheckConstraint("amount <> 0", name="amount"),
         CheckConstraint("kind IN ('offer', 'spent', 'added', 'taken_back')", name="kind"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    customer_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    customer_id: Mapped[BigInt]
     kind: Mapped[Kind] = mapped_column(Text)
     amount: Mapped[Decimal]
     balance_after: Mapped[Decimal]
-    offer_id: Mapped[int | None] = mapped_column(BigInteger)
+    offer_id: Mapped[BigInt | None]
     # The entry that this entry reverses.
-    takes_back: Mapped[int | None] = mapped_column(BigInteger)
+    takes_back: Mapped[BigInt | None]
     reason: Mapped[str] = mapped_column(server_default="")
     idempotency_key: Mapped[str | None]
     created_by: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]

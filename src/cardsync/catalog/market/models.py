@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger
+from sqlalchemy import Identity, Index, Integer, SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, BigInt, KeyPart
 
 
 class MarketCell(Base):
@@ -40,7 +40,7 @@ class MarketLook(Base):
     """
 
     __tablename__ = "market_look"
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     sales_at: Mapped[datetime | None]
     listings_at: Mapped[datetime | None]
     fell: Mapped[bool | None]
@@ -53,7 +53,7 @@ class MarketSalesLook(Base):
     """
 
     __tablename__ = "market_sales_look"
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     looked_at: Mapped[datetime] = mapped_column(primary_key=True)
 
 
@@ -61,10 +61,10 @@ class MarketSale(Base):
     """One sale. All columns are its key, so a sale that is observed again is stored once."""
 
     __tablename__ = "market_sale"
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     sold_at: Mapped[datetime] = mapped_column(primary_key=True)
     cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    price: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    price: Mapped[KeyPart]
     quantity: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
 
 
@@ -77,11 +77,11 @@ class MarketNewest(Base):
     """
 
     __tablename__ = "market_newest"
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    low: Mapped[int | None] = mapped_column(BigInteger)
+    low: Mapped[BigInt | None]
     listings: Mapped[int]
-    median: Mapped[int | None] = mapped_column(BigInteger)
+    median: Mapped[BigInt | None]
     sales: Mapped[int]
     sales_week: Mapped[int]
     newest_sold_at: Mapped[datetime | None]
@@ -93,24 +93,24 @@ class MarketListing(Base):
     """
 
     __tablename__ = "market_listing"
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     observed_at: Mapped[datetime] = mapped_column(primary_key=True)
     cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     listings: Mapped[int]
     copies: Mapped[int]
-    low: Mapped[int] = mapped_column(BigInteger)
+    low: Mapped[BigInt]
 
 
 class MarketPrice(Base):
     """A source's price of a product at one moment, usually once a day."""
 
     __tablename__ = "market_price"
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     printing: Mapped[str] = mapped_column(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True)
     observed_at: Mapped[datetime] = mapped_column(primary_key=True)
-    market: Mapped[int | None] = mapped_column(BigInteger)
-    low: Mapped[int | None] = mapped_column(BigInteger)
+    market: Mapped[BigInt | None]
+    low: Mapped[BigInt | None]
 
 
 class NetworkCell(Base):
@@ -120,14 +120,14 @@ class NetworkCell(Base):
 
     __tablename__ = "network_cell"
     __table_args__ = (Index("ix_network_cell_seller", "seller_id"),)
-    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[KeyPart]
     cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     listings: Mapped[int] = mapped_column(Integer)
-    low: Mapped[int | None] = mapped_column(BigInteger)
+    low: Mapped[BigInt | None]
     sales: Mapped[int] = mapped_column(Integer)
     sales_week: Mapped[int] = mapped_column(Integer)
-    median: Mapped[int | None] = mapped_column(BigInteger)
+    median: Mapped[BigInt | None]
     newest_sold_at: Mapped[datetime | None]
 
 
@@ -135,5 +135,5 @@ class NetworkLook(Base):
     """The time at which an exposed seller's stock and sales were last read."""
 
     __tablename__ = "network_look"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     seen_at: Mapped[datetime]

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import msgspec
-from sqlalchemy import BigInteger, Identity, Index, text
+from sqlalchemy import BigInteger, Index, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.backups import backup_schedule
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, RowId
 from cardsync.platform.database.urls import connect
 
 
@@ -21,7 +21,7 @@ class BackupReport(Base):
 
     __tablename__ = "backup_report"
     __table_args__ = (Index("ix_backup_report_kind", "kind", "ended_at"),)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[RowId]
     kind: Mapped[str]
     name: Mapped[str]
     began_at: Mapped[datetime]

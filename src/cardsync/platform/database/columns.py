@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from sqlalchemy import DateTime, MetaData, Numeric, Text, text
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy import BigInteger, DateTime, Identity, MetaData, Numeric, Text, text
+from sqlalchemy.orm import DeclarativeBase, mapped_column
 
 Moment = DateTime(timezone=True)
 Money = Numeric(12, 4)
 NOW = text("now()")
 FALSE = text("false")
 TRUE = text("true")
+BigInt = Annotated[int, mapped_column(BigInteger)]
+# A part of a primary key: the shop, or a row of another table.
+KeyPart = Annotated[int, mapped_column(BigInteger, primary_key=True, autoincrement=False)]
+# The number that the database gives a row.
+RowId = Annotated[int, mapped_column(BigInteger, Identity(always=True), primary_key=True)]
+DefaultNow = Annotated[datetime, mapped_column(server_default=NOW)]
 
 
 class Base(DeclarativeBase):

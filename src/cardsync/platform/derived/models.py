@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from sqlalchemy import BigInteger, Date, Identity, Index, Numeric
+from sqlalchemy import Date, Index, Numeric
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, BigInt, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 
 Sum = Numeric(20, 4)
@@ -25,11 +25,11 @@ class ListedValue(Base):
     """
 
     __tablename__ = "listed_value"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     product_line: Mapped[str] = mapped_column(primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     cards: Mapped[int]
-    copies: Mapped[int] = mapped_column(BigInteger)
+    copies: Mapped[BigInt]
     listed: Mapped[Decimal] = mapped_column(Sum)
     # The value of the same copies at market price; a card without a market price counts at its own
     # price.
@@ -41,7 +41,7 @@ class ShopFigures(Base):
     """The figures of the stock after the last import or pricing run."""
 
     __tablename__ = "shop_figures"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     seen_at: Mapped[datetime]
     # Cards whose price is held: their number, their listed value, and the time of the oldest hold.
     held: Mapped[int]
@@ -57,7 +57,7 @@ class ShopFigures(Base):
     asked_since: Mapped[datetime | None]
     # The last completed pricing run: how many cards it prices higher and lower than listed, and the
     # sums of both differences.
-    run_id: Mapped[int | None] = mapped_column(BigInteger)
+    run_id: Mapped[BigInt | None]
     rises: Mapped[int]
     rises_value: Mapped[Decimal] = mapped_column(Sum)
     falls: Mapped[int]
@@ -75,8 +75,8 @@ class SalesStale(Base):
 
     __tablename__ = "sales_stale"
     __table_args__ = (Index("ix_sales_stale_ordered", "seller_id", "ordered"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     ordered: Mapped[date] = mapped_column(Date)
 
 
@@ -84,7 +84,7 @@ class SalesKept(Base):
     """A day of orders whose sums are stored, with the zone of the account's days."""
 
     __tablename__ = "sales_kept"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     zone: Mapped[str]
     kept_at: Mapped[datetime]
@@ -92,37 +92,37 @@ class SalesKept(Base):
 
 class SalesSum(Base):
     __tablename__ = "sales_sum"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
-    orders: Mapped[int] = mapped_column(BigInteger)
+    orders: Mapped[BigInt]
     gross: Mapped[Decimal] = mapped_column(Numeric)
-    refunded: Mapped[int] = mapped_column(BigInteger)
+    refunded: Mapped[BigInt]
     refunds: Mapped[Decimal] = mapped_column(Numeric)
 
 
 class SalesGame(Base):
     __tablename__ = "sales_game"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     game: Mapped[str] = mapped_column(primary_key=True)
-    orders: Mapped[int] = mapped_column(BigInteger)
-    pieces: Mapped[int] = mapped_column(BigInteger)
+    orders: Mapped[BigInt]
+    pieces: Mapped[BigInt]
     # `gross` is null if no price is known. `estimated` pieces count with a share of their order's
     # product total, and `unpriced` pieces do not count.
     gross: Mapped[Decimal | None] = mapped_column(Numeric)
-    estimated: Mapped[int] = mapped_column(BigInteger)
-    unpriced: Mapped[int] = mapped_column(BigInteger)
+    estimated: Mapped[BigInt]
+    unpriced: Mapped[BigInt]
 
 
 class SalesPace(Base):
     """The number of a day's items by the days since their card was first seen."""
 
     __tablename__ = "sales_pace"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     game: Mapped[str] = mapped_column(primary_key=True)
     days: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    items: Mapped[int] = mapped_column(BigInteger)
+    items: Mapped[BigInt]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, text
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, DefaultNow, KeyPart, RowId
 
 
 class OldRows(Base):
@@ -30,13 +30,13 @@ class OldRows(Base):
             postgresql_where=text("kept_at IS NULL"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     kind: Mapped[str]
     month: Mapped[datetime]
     storage_key: Mapped[str]
     rows: Mapped[int] = mapped_column(server_default="0")
     first_key: Mapped[int] = mapped_column(BigInteger, server_default="0")
     last_key: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    made_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    made_at: Mapped[DefaultNow]
     kept_at: Mapped[datetime | None]

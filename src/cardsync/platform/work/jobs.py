@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.tasks import Task
-from sqlalchemy import BigInteger, DateTime, Index, text
+from sqlalchemy import DateTime, Index, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 from structlog.contextvars import bound_contextvars
 
 from cardsync.platform import clock
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, BigInt, KeyPart
 from cardsync.platform.database.session import Database, driver
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import Origin, origin
@@ -61,10 +61,10 @@ class WorkDue(Origin, Base):
 
     __tablename__ = "work_due"
     __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     stream: Mapped[str] = mapped_column(primary_key=True)
     due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
-    put_back_id: Mapped[int | None] = mapped_column(BigInteger)
+    put_back_id: Mapped[BigInt | None]
     put_back_times: Mapped[int] = mapped_column(server_default="0")
     put_back_since: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
     rests_until: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))

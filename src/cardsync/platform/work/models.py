@@ -9,7 +9,7 @@ from sqlalchemy import Index, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, Base
+from cardsync.platform.database.columns import FALSE, Base, DefaultNow
 from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work.piece import Piece
 
@@ -48,7 +48,7 @@ class Upload(Piece, Base):
     product_line: Mapped[str | None]
     sync_cycle_id: Mapped[str | None]
     exported_at: Mapped[datetime]
-    received_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    received_at: Mapped[DefaultNow]
     begun_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     # The verdict is stored before the first row is written, so that a restarted run makes the same

@@ -4,10 +4,10 @@ run, a rollback, an event), and the two reasons for which a worker stops without
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Identity
 from sqlalchemy.orm import Mapped, mapped_column
 from structlog.contextvars import get_contextvars
 
+from cardsync.platform.database.columns import KeyPart, RowId
 from cardsync.platform.telemetry import spans
 
 
@@ -41,8 +41,8 @@ def origin() -> dict[str, str | None]:
 class Piece(Origin):
     """The columns of a piece of work that `platform/work/runner.py` reads and writes."""
 
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     # `attempts` counts starts, except starts that a worker has undone; a killed worker cannot undo
     # its start. `failures` counts failures of the work itself.
     attempts: Mapped[int] = mapped_column(server_default="0")

@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
+from sqlalchemy import Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.database.columns import FALSE, Base, KeyPart, RowId
 from cardsync.platform.value_types import Json, JsonObject
 
 Outcome = Literal[
@@ -42,8 +42,8 @@ class AgentPlan(Base):
         ),
         Index("ix_agent_plan_applied", "seller_id", "applied_at"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     plan_key: Mapped[str | None]
     # The digest of the body. A request with the same key and another body is refused.
     body_sha256: Mapped[str]
@@ -76,7 +76,7 @@ class PlanPermission(Base):
     """A permission mode that the owner set. Without a row, the credential's default applies."""
 
     __tablename__ = "plan_permission"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     credential: Mapped[str] = mapped_column(primary_key=True)
     action_type: Mapped[str] = mapped_column(primary_key=True)
     mode: Mapped[str]

@@ -8,11 +8,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, BigInt, KeyPart, RowId
 from cardsync.platform.value_types import JsonObject
 
 State = Literal["pending", "snoozed", "dismissed", "accepted", "auto_applied", "expired"]
@@ -73,19 +73,19 @@ class Proposal(Base):
             postgresql_where=text("state IN ('accepted', 'auto_applied')"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     slot: Mapped[str]
     family: Mapped[str]
     kind: Mapped[str]
     state: Mapped[State] = mapped_column(Text)
-    card_id: Mapped[int | None] = mapped_column(BigInteger)
-    marketplace_id: Mapped[int | None] = mapped_column(BigInteger)
-    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    card_id: Mapped[BigInt | None]
+    marketplace_id: Mapped[BigInt | None]
+    rule_id: Mapped[BigInt | None]
     current_price: Mapped[Decimal | None]
     proposed_price: Mapped[Decimal | None]
     expected_value: Mapped[Decimal | None]
-    worth: Mapped[int] = mapped_column(BigInteger)
+    worth: Mapped[BigInt]
     confidence: Mapped[str | None]
     evidence: Mapped[JsonObject] = mapped_column(JSONB, server_default="{}")
     evidence_key: Mapped[str | None]

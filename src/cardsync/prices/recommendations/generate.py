@@ -25,7 +25,7 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live, locked
 from cardsync.platform import clock
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, KeyPart
 from cardsync.platform.database.copy import new_table
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
@@ -48,7 +48,7 @@ class RecommendationEvent(Base):
     """
 
     __tablename__ = "recommendation_event"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     recommendation_id: Mapped[int] = mapped_column(
         BigInteger,
         primary_key=True,
@@ -64,7 +64,7 @@ class RecommendationScan(Base):
     """The newest generation, with the number of cards that each rule governed at that time."""
 
     __tablename__ = "recommendation_scan"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     generated_at: Mapped[datetime]
     rule_cards: Mapped[dict[str, int]] = mapped_column(JSONB, server_default="{}")
 

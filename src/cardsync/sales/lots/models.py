@@ -12,7 +12,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Date,
-    Identity,
     Index,
     LargeBinary,
     Numeric,
@@ -21,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 
 Source = Literal["offer", "file", "hand"]
 Cost = Numeric(12, 2)
@@ -32,11 +31,11 @@ class LotFile(Base):
 
     __tablename__ = "lot_file"
     __table_args__ = (Index("uq_lot_file_sha256", "seller_id", "sha256", unique=True),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     sha256: Mapped[bytes] = mapped_column(LargeBinary)
     lots: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
 
 class Lot(Base):
@@ -59,17 +58,17 @@ class Lot(Base):
         CheckConstraint("cost >= 0", name="cost"),
         CheckConstraint("source IN ('offer', 'file', 'hand')", name="source"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    marketplace_id: Mapped[BigInt]
     quantity: Mapped[int]
     remaining: Mapped[int]
     cost: Mapped[Decimal | None] = mapped_column(Cost)
     bought_on: Mapped[date] = mapped_column(Date)
     source: Mapped[Source] = mapped_column(Text)
-    source_id: Mapped[int | None] = mapped_column(BigInteger)
-    rule_id: Mapped[int | None] = mapped_column(BigInteger)
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    source_id: Mapped[BigInt | None]
+    rule_id: Mapped[BigInt | None]
+    created_at: Mapped[DefaultNow]
 
 
 class LotUse(Base):
@@ -87,9 +86,9 @@ class LotUse(Base):
         CheckConstraint("taken >= 1", name="taken"),
         CheckConstraint("given_back BETWEEN 0 AND taken", name="given_back"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    lot_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    item_id: Mapped[KeyPart]
+    lot_id: Mapped[KeyPart]
     taken: Mapped[int]
     given_back: Mapped[int] = mapped_column(server_default="0")
     cost: Mapped[Decimal | None] = mapped_column(Numeric(14, 4))
@@ -101,10 +100,10 @@ class CardCost(Base):
     """
 
     __tablename__ = "card_cost"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    copies: Mapped[int] = mapped_column(BigInteger)
-    known: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    marketplace_id: Mapped[KeyPart]
+    copies: Mapped[BigInt]
+    known: Mapped[BigInt]
     cost: Mapped[Decimal | None] = mapped_column(Numeric(14, 4))
     oldest: Mapped[date] = mapped_column(Date)
 
@@ -115,16 +114,16 @@ class LotStale(Base):
     """
 
     __tablename__ = "lot_stale"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    marketplace_id: Mapped[BigInt]
 
 
 class OrderPayment(Base):
     """The fees of an order, from the marketplace's payments report."""
 
     __tablename__ = "order_payment"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     order_number: Mapped[str] = mapped_column(primary_key=True)
     paid_on: Mapped[date | None] = mapped_column(Date)
     amount: Mapped[Decimal | None]
@@ -141,15 +140,15 @@ class ProfitSum(Base):
     """
 
     __tablename__ = "profit_sum"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     game: Mapped[str] = mapped_column(primary_key=True)
     rule_id: Mapped[int] = mapped_column(
         BigInteger, primary_key=True, autoincrement=False, server_default="-1"
     )
-    pieces: Mapped[int] = mapped_column(BigInteger)
-    costed: Mapped[int] = mapped_column(BigInteger)
+    pieces: Mapped[BigInt]
+    costed: Mapped[BigInt]
     bare: Mapped[int] = mapped_column(BigInteger, server_default="0")
     received: Mapped[Decimal] = mapped_column(Numeric)
     fees: Mapped[Decimal] = mapped_column(Numeric)

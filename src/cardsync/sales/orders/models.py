@@ -18,7 +18,6 @@ from sqlalchemy import (
     Computed,
     Date,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -30,7 +29,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform import limits
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 
 # The database computes `status_group`, so that every program that writes orders gets the same
 # value. The first condition decides most statuses by their first letters, which is fast.
@@ -122,8 +121,8 @@ class Order(Base):
         ),
         *(_amount_check(name) for name in AMOUNTS),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     order_number: Mapped[str]
     buyer_name: Mapped[str | None]
     order_date: Mapped[date | None] = mapped_column(Date)
@@ -169,8 +168,8 @@ class Order(Base):
         Text(collation="C"),
         Computed(SEARCH_TEXT, persisted=True),
     )
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
 
 
 class OrderItem(Base):
@@ -194,10 +193,10 @@ class OrderItem(Base):
             "abs(unit_price) < 100000000 AND scale(unit_price) <= 4", name="unit_price"
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    order_id: Mapped[int] = mapped_column(BigInteger)
-    sku_id: Mapped[int | None] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    order_id: Mapped[BigInt]
+    sku_id: Mapped[BigInt | None]
     product_name: Mapped[str | None]
     product_line: Mapped[str | None]
     condition: Mapped[str | None]
@@ -219,7 +218,7 @@ class OrderTally(Base):
     """
 
     __tablename__ = "order_tally"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     # `days` or `ever`
     period: Mapped[str] = mapped_column(primary_key=True)
     # 0 if `period` is `ever`
@@ -227,7 +226,7 @@ class OrderTally(Base):
     status_group: Mapped[str] = mapped_column(primary_key=True)
     shipping_type: Mapped[str] = mapped_column(primary_key=True)
     refunded: Mapped[bool] = mapped_column(primary_key=True)
-    orders: Mapped[int] = mapped_column(BigInteger)
+    orders: Mapped[BigInt]
     days: Mapped[list[int] | None] = mapped_column(ARRAY(Integer))
 
 
@@ -235,7 +234,7 @@ class CustomerNote(Base):
     """A note on a customer. `key` is a hash of the customer's folded name."""
 
     __tablename__ = "customer_note"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     key: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     note: Mapped[str]
     updated_at: Mapped[datetime]
@@ -250,8 +249,8 @@ class OrderRestock(Base):
     __table_args__ = (
         ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    order_id: Mapped[KeyPart]
     restocked_at: Mapped[datetime]
     placed: Mapped[list[dict[str, int]]] = mapped_column(JSONB)
 
@@ -260,16 +259,16 @@ class SalesReport(Base):
     """A month of the marketplace's own sales report. A month without revenue has a row, too."""
 
     __tablename__ = "sales_report"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     month: Mapped[date] = mapped_column(Date, primary_key=True)
     date_to: Mapped[date] = mapped_column(Date)
     gross_sales: Mapped[Decimal | None] = mapped_column(Numeric)
-    order_count: Mapped[int | None] = mapped_column(BigInteger)
+    order_count: Mapped[BigInt | None]
     product_amount: Mapped[Decimal | None] = mapped_column(Numeric)
     total_fees: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amount: Mapped[Decimal | None] = mapped_column(Numeric)
     total_refund_amount: Mapped[Decimal | None] = mapped_column(Numeric)
-    refunded_orders: Mapped[int | None] = mapped_column(BigInteger)
+    refunded_orders: Mapped[BigInt | None]
     refunded_fees: Mapped[Decimal | None] = mapped_column(Numeric)
     adjustments: Mapped[Decimal | None] = mapped_column(Numeric)
     net_sales_minus_fees: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -284,9 +283,9 @@ class CustomerOrder(Base):
 
     __tablename__ = "customer_order"
     __table_args__ = (Index("ix_customer_order_name", "seller_id", "name", "order_id"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    name: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    order_id: Mapped[KeyPart]
+    name: Mapped[BigInt]
     pieces: Mapped[int] = mapped_column(BigInteger, server_default="0")
     costed: Mapped[int] = mapped_column(BigInteger, server_default="0")
     profit: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
@@ -317,18 +316,18 @@ class CustomerSum(Base):
             postgresql_where=text("refunded_orders >= 2"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    name: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    order_count: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    name: Mapped[KeyPart]
+    order_count: Mapped[BigInt]
     lifetime_total: Mapped[Decimal] = mapped_column(Numeric)
-    newest: Mapped[int] = mapped_column(BigInteger)
+    newest: Mapped[BigInt]
     first_given: Mapped[datetime | None]
     last_given: Mapped[datetime | None]
     first_day: Mapped[date | None] = mapped_column(Date)
     last_day: Mapped[date | None] = mapped_column(Date)
-    refunded_orders: Mapped[int] = mapped_column(BigInteger)
+    refunded_orders: Mapped[BigInt]
     refunded_total: Mapped[Decimal] = mapped_column(Numeric)
-    newest_refunded: Mapped[int | None] = mapped_column(BigInteger)
+    newest_refunded: Mapped[BigInt | None]
     pieces: Mapped[int] = mapped_column(BigInteger, server_default="0")
     costed: Mapped[int] = mapped_column(BigInteger, server_default="0")
     profit: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
@@ -338,6 +337,6 @@ class CustomerCount(Base):
     """The number of a seller's customers, and the number of repeat customers."""
 
     __tablename__ = "customer_count"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    customers: Mapped[int] = mapped_column(BigInteger)
-    repeat_customers: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    customers: Mapped[BigInt]
+    repeat_customers: Mapped[BigInt]

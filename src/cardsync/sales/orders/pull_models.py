@@ -8,11 +8,9 @@ from typing import Literal
 
 from sqlalchemy import (
     ARRAY,
-    BigInteger,
     CheckConstraint,
     Date,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Numeric,
     Text,
@@ -20,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.database.columns import FALSE, Base, BigInt, KeyPart, RowId
 
 PullState = Literal["open", "completed", "cancelled"]
 # The seller's decision about a card that was not found.
@@ -43,8 +41,8 @@ class PullSession(Base):
         ),
         Index("ix_pull_session_recent", "seller_id", text("opened_at DESC")),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     state: Mapped[PullState] = mapped_column(Text, server_default="open")
     opened_at: Mapped[datetime]
     completed_at: Mapped[datetime | None]
@@ -68,9 +66,9 @@ class PullSessionOrder(Base):
         ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
         Index("ix_pull_session_order_order", "seller_id", "order_id"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    session_id: Mapped[KeyPart]
+    order_id: Mapped[KeyPart]
     # Orders that were moved to the end are sorted by this number; it is null for all other orders.
     deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None]
@@ -83,7 +81,7 @@ class PullSessionOrder(Base):
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_type: Mapped[str]
     order_date: Mapped[date | None] = mapped_column(Date)
-    item_count: Mapped[int] = mapped_column(BigInteger)
+    item_count: Mapped[BigInt]
     items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
 
 
@@ -121,11 +119,11 @@ class PullSessionItem(Base):
             "abs(missing_refund) < 100000000 AND scale(missing_refund) <= 4", name="missing_refund"
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    sku_id: Mapped[int | None] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    session_id: Mapped[KeyPart]
+    order_id: Mapped[KeyPart]
+    item_id: Mapped[KeyPart]
+    sku_id: Mapped[BigInt | None]
     product_name: Mapped[str | None]
     product_line: Mapped[str | None]
     condition: Mapped[str | None]

@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.database.columns import FALSE, Base, BigInt, KeyPart, RowId
 
 
 class PullLink(Base):
@@ -31,9 +31,9 @@ class PullLink(Base):
         ),
         Index("ix_pull_link_session", "seller_id", "session_id"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    session_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    session_id: Mapped[BigInt]
     # Null opens all product lines; an empty text opens the items without a product line.
     product_line: Mapped[str | None]
     secret_hash: Mapped[bytes] = mapped_column(LargeBinary)
@@ -65,19 +65,19 @@ class PullMark(Base):
         CheckConstraint("kind IN ('pulled', 'defer', 'missing', 'undo')", name="kind"),
         CheckConstraint("quantity >= 1", name="quantity"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    session_id: Mapped[KeyPart]
     id: Mapped[str] = mapped_column(primary_key=True)
     received: Mapped[int] = mapped_column(BigInteger, Identity(always=True))
-    link_id: Mapped[int] = mapped_column(BigInteger)
-    item_id: Mapped[int] = mapped_column(BigInteger)
-    order_id: Mapped[int | None] = mapped_column(BigInteger)
-    sku_id: Mapped[int | None] = mapped_column(BigInteger)
+    link_id: Mapped[BigInt]
+    item_id: Mapped[BigInt]
+    order_id: Mapped[BigInt | None]
+    sku_id: Mapped[BigInt | None]
     kind: Mapped[str]
     quantity: Mapped[int]
     undoes: Mapped[str]
     device: Mapped[str]
-    sequence: Mapped[int] = mapped_column(BigInteger)
+    sequence: Mapped[BigInt]
     person: Mapped[str]
     undone: Mapped[bool] = mapped_column(server_default=FALSE)
     received_at: Mapped[datetime]
@@ -95,8 +95,8 @@ class PullClaim(Base):
             ["pull_session.seller_id", "pull_session.id"],
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    session_id: Mapped[KeyPart]
+    item_id: Mapped[KeyPart]
     device: Mapped[str]
     until: Mapped[datetime]

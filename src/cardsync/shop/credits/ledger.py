@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, select, text
+from sqlalchemy import CheckConstraint, Index, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
 from cardsync.access.models import Account
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, DefaultNow, KeyPart, RowId
 from cardsync.platform.errors import CommandError
 from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
@@ -35,14 +35,14 @@ class CreditTransaction(Base):
         ),
         CheckConstraint("balance_after >= 0", name="balance_after"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     kind: Mapped[str]
     amount: Mapped[int]
     balance_after: Mapped[int]
     reason: Mapped[str | None]
     idempotency_key: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
 
 APPEND_SQL = text("""

@@ -13,9 +13,7 @@ from typing import Literal
 
 from sqlalchemy import (
     ARRAY,
-    BigInteger,
     ForeignKeyConstraint,
-    Identity,
     Index,
     LargeBinary,
     Text,
@@ -24,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, Base
+from cardsync.platform.database.columns import FALSE, Base, BigInt, KeyPart, RowId
 
 Sending = Literal["waiting", "sent", "failed", "dropped"]
 
@@ -47,8 +45,8 @@ class Notice(Base):
             "uq_notice_event", "seller_id", "key", unique=True, postgresql_where=text("is_event")
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     kind: Mapped[str]
     key: Mapped[str]
     severity: Mapped[str]
@@ -59,7 +57,7 @@ class Notice(Base):
     money: Mapped[Decimal | None]
     deadline: Mapped[datetime | None]
     count: Mapped[int]
-    subject: Mapped[int | None] = mapped_column(BigInteger)
+    subject: Mapped[BigInt | None]
     owner_only: Mapped[bool]
     is_event: Mapped[bool] = mapped_column(server_default=FALSE)
     begun_at: Mapped[datetime]
@@ -72,9 +70,9 @@ class NoticeLook(Base):
     """
 
     __tablename__ = "notice_look"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     looked_at: Mapped[datetime]
-    newest_order: Mapped[int] = mapped_column(BigInteger)
+    newest_order: Mapped[BigInt]
 
 
 class NoticeReader(Base):
@@ -83,8 +81,8 @@ class NoticeReader(Base):
     """
 
     __tablename__ = "notice_reader"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    member_id: Mapped[KeyPart]
     ways: Mapped[dict[str, str]] = mapped_column(JSONB, server_default="{}")
     stopped_at: Mapped[datetime | None]
 
@@ -108,10 +106,10 @@ class NoticeMail(Base):
             postgresql_where=text("state = 'waiting'"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    notice_id: Mapped[int] = mapped_column(BigInteger)
-    member_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    notice_id: Mapped[BigInt]
+    member_id: Mapped[BigInt]
     sent_to: Mapped[str | None]
     state: Mapped[Sending] = mapped_column(Text, server_default="waiting")
     due_at: Mapped[datetime]
@@ -127,8 +125,8 @@ class Webhook(Base):
     """
 
     __tablename__ = "webhook"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     url: Mapped[str]
     kinds: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     secret: Mapped[bytes] = mapped_column(LargeBinary)
@@ -163,9 +161,9 @@ class WebhookDelivery(Base):
             postgresql_where=text("state = 'waiting'"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    webhook_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
+    webhook_id: Mapped[BigInt]
     message_id: Mapped[str]
     kind: Mapped[str]
     body: Mapped[str]

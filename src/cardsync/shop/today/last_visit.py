@@ -7,12 +7,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import BigInteger
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
 from cardsync.access.caller import Caller
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, KeyPart
 from cardsync.platform.database.session import run
 
 
@@ -22,8 +21,8 @@ class MemberVisit(Base):
     """
 
     __tablename__ = "member_visit"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    member_id: Mapped[KeyPart]
     seen_at: Mapped[datetime]
     before_at: Mapped[datetime | None]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ARRAY, BigInteger, Identity, Index, Integer, Text, text
+from sqlalchemy import ARRAY, BigInteger, Index, Integer, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import FALSE, NOW, Base
+from cardsync.platform.database.columns import FALSE, Base, BigInt, DefaultNow, KeyPart, RowId
 
 
 class Card(Base):
@@ -43,13 +43,13 @@ class Card(Base):
         ),
         {"postgresql_with": {"fillfactor": "85", "autovacuum_vacuum_insert_scale_factor": "0.02"}},
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[KeyPart]
+    marketplace_id: Mapped[BigInt]
     # The id in the marketplace's own file. It equals marketplace_id, except for custom listings.
-    listing_id: Mapped[int] = mapped_column(BigInteger)
-    product_id: Mapped[int] = mapped_column(BigInteger)
-    identity_hash: Mapped[int] = mapped_column(BigInteger)
+    listing_id: Mapped[BigInt]
+    product_id: Mapped[BigInt]
+    identity_hash: Mapped[BigInt]
     # The hash of the newest observation's amounts and quantity: an upload with the same values
     # writes nothing.
     values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
@@ -87,7 +87,7 @@ class Card(Base):
     # `contribution` is private, published or retired if a member added the card by hand, and null
     # if the card is from a marketplace file.
     contribution: Mapped[str | None]
-    contributed_by: Mapped[int | None] = mapped_column(BigInteger)
+    contributed_by: Mapped[BigInt | None]
     # True if the price is My Store Price, because the file has no marketplace price.
     my_store_priced: Mapped[bool] = mapped_column(server_default=FALSE)
 
@@ -106,9 +106,9 @@ class CustomListing(Base):
             unique=True,
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    listing_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    marketplace_id: Mapped[KeyPart]
+    listing_id: Mapped[BigInt]
     title: Mapped[str]
 
 
@@ -121,8 +121,8 @@ class PriceObservation(Base):
 
     __tablename__ = "price_observation"
     __table_args__ = {"postgresql_partition_by": "RANGE (observed_at)"}  # noqa: RUF012
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     observed_at: Mapped[datetime] = mapped_column(primary_key=True)
     quantity: Mapped[int] = mapped_column(Integer)
     price: Mapped[Decimal | None]
@@ -137,21 +137,21 @@ class SavedSearch(Base):
 
     __tablename__ = "saved_search"
     __table_args__ = (Index("uq_saved_search_name", "seller_id", "name_key", unique=True),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     name_key: Mapped[str]
     query: Mapped[str]
     position: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
 
 
 class CardColumns(Base):
     """The columns of the cards' table that a member sees by default; member 0 is the shop."""
 
     __tablename__ = "card_columns"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    member_id: Mapped[KeyPart]
     columns: Mapped[list[str]] = mapped_column(ARRAY(Text))
 
 
@@ -161,7 +161,7 @@ class SellerSet(Base):
     """
 
     __tablename__ = "seller_set"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     set_name: Mapped[str] = mapped_column(primary_key=True)
 
 
@@ -169,13 +169,13 @@ class SettledMatch(Base):
     """The product that a seller chose for a card, and the card's previous match."""
 
     __tablename__ = "settled_match"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    product_id: Mapped[int] = mapped_column(BigInteger)
-    was_product_id: Mapped[int] = mapped_column(BigInteger)
+    seller_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
+    product_id: Mapped[BigInt]
+    was_product_id: Mapped[BigInt]
     was_match: Mapped[str]
     settled_by: Mapped[str]
-    settled_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    settled_at: Mapped[DefaultNow]
 
 
 CARD_ID_BLOCK = 1000

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import BigInteger, bindparam, text
+from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, KeyPart
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.stock.contributions.newly_listed import (
     Live,
@@ -40,8 +40,8 @@ class PublishedContribution(Base):
     """
 
     __tablename__ = "published_contribution"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     published_at: Mapped[datetime]
     listed: Mapped[dict[str, int]] = mapped_column(JSONB)
 

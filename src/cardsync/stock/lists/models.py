@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ForeignKeyConstraint, Index, text
+from sqlalchemy.orm import Mapped
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, DefaultNow, KeyPart, RowId
 
 
 class CardList(Base):
@@ -26,13 +26,13 @@ class CardList(Base):
             postgresql_where=text("deleted_at IS NULL"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     name: Mapped[str]
     name_key: Mapped[str]
     slug: Mapped[str]
     position: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
     deleted_at: Mapped[datetime | None]
 
 
@@ -48,7 +48,7 @@ class CardListEntry(Base):
         ForeignKeyConstraint(["seller_id", "list_id"], ["card_list.seller_id", "card_list.id"]),
         Index("ix_card_list_entry_card", "seller_id", "card_id"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    list_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    added_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    seller_id: Mapped[KeyPart]
+    list_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
+    added_at: Mapped[DefaultNow]

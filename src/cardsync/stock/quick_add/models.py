@@ -9,11 +9,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, LargeBinary, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, LargeBinary, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import NOW, Base
+from cardsync.platform.database.columns import Base, BigInt, DefaultNow, KeyPart, RowId
 
 Status = Literal["draft", "published", "pending", "listed", "rejected"]
 
@@ -60,12 +60,12 @@ class QuickAdd(Base):
         ),
         CheckConstraint("quantity >= 1", name="quantity"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     status: Mapped[Status] = mapped_column(Text, server_default="draft")
-    product_id: Mapped[int] = mapped_column(BigInteger)
+    product_id: Mapped[BigInt]
     # The marketplace's id of the card, if the seller or the inventory knows it.
-    listing_id: Mapped[int | None] = mapped_column(BigInteger)
+    listing_id: Mapped[BigInt | None]
     product_line: Mapped[str]
     product_line_label: Mapped[str]
     set_name: Mapped[str]
@@ -88,7 +88,7 @@ class QuickAdd(Base):
     box_label: Mapped[str | None]
     slot: Mapped[int | None]
     # The member's contribution that this entry lists.
-    contribution_id: Mapped[int | None] = mapped_column(BigInteger)
+    contribution_id: Mapped[BigInt | None]
     # `served` is the number of files with this entry. The next three columns are the newest file's
     # time and SHA-256, and the number of copies that the marketplace listed before that file.
     served: Mapped[int] = mapped_column(server_default="0")
@@ -100,10 +100,10 @@ class QuickAdd(Base):
     # `settled_by` is agent, import, or the member who settled the entry.
     settled_by: Mapped[str | None]
     # The live card that lists this entry's copies.
-    card_id: Mapped[int | None] = mapped_column(BigInteger)
+    card_id: Mapped[BigInt | None]
     created_by: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    created_at: Mapped[DefaultNow]
+    updated_at: Mapped[DefaultNow]
     published_at: Mapped[datetime | None]
     settled_at: Mapped[datetime | None]
 
@@ -116,8 +116,8 @@ class QuickAddFile(Base):
     """
 
     __tablename__ = "quick_add_file"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     body: Mapped[bytes] = mapped_column(LargeBinary)
     # The ids of the entries, in the order of the file's rows.
     entry_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))

@@ -9,10 +9,8 @@ from datetime import datetime
 from typing import Literal
 
 from sqlalchemy import (
-    BigInteger,
     CheckConstraint,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Text,
     UniqueConstraint,
@@ -20,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.platform.database.columns import Base
+from cardsync.platform.database.columns import Base, KeyPart, RowId
 
 
 class CardLocation(Base):
@@ -36,8 +34,8 @@ class CardLocation(Base):
         CheckConstraint("box >= 1 AND slot >= 1", name="place"),
         CheckConstraint("quantity >= 1", name="quantity"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     quantity: Mapped[int]
@@ -54,7 +52,7 @@ class ShelfBox(Base):
         CheckConstraint("box > 1000000", name="number"),
         CheckConstraint("char_length(label) BETWEEN 1 AND 12", name="label"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
     box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     label: Mapped[str]
     way: Mapped[str] = mapped_column(Text(collation="C"))
@@ -83,8 +81,8 @@ class ShelfCount(Base):
         ),
         Index("ix_shelf_count_box", "seller_id", "box", "ended_at"),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[KeyPart]
+    id: Mapped[RowId]
     box: Mapped[int]
     # The label of the box, if it has one.
     box_label: Mapped[str | None]
@@ -111,9 +109,9 @@ class ShelfCountLine(Base):
             ["seller_id", "count_id"], ["shelf_count.seller_id", "shelf_count.id"]
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    count_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[KeyPart]
+    count_id: Mapped[KeyPart]
+    card_id: Mapped[KeyPart]
     slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     expected: Mapped[int]
     seen: Mapped[int | None]
