@@ -12,7 +12,7 @@ from cardsync.network.availability import Answer
 from cardsync.network.buyer_links import buy_url
 from cardsync.network.limits import CANDIDATES
 from cardsync.platform.described import Like
-from cardsync.platform.kit.struct_rows import Column, struct_of
+from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.platform.value_types import JsonObject
@@ -23,6 +23,10 @@ SCOPE = "network_discovery"
 SCOPE_NOTE = (
     "Stock offered by consenting sellers in this network; not a view of your own inventory."
 )
+
+
+def _number(price: Decimal) -> Decimal:
+    return Decimal(usd(price))
 
 
 class Candidate(msgspec.Struct):
@@ -40,7 +44,7 @@ class SellerOffer(msgspec.Struct):
     """An offer of a seller. `buy_url` must be shown to the buyer unchanged."""
 
     store_name: str | None
-    price: Number
+    price: Annotated[Number, Reads(_number)]
     quantity: int
     buy_url: str | None
 
@@ -133,16 +137,13 @@ def _available(answer: Answer, settings: Settings) -> Available:
         available.copies,
         available.as_of,
         [
-            SellerOffer(
-                offer.store_name,
-                _number(offer.price),
-                offer.quantity,
-                buy_url(available.marketplace_product_id, offer.listing_url_template, settings),
+            struct_of(
+                SellerOffer,
+                offer,
+                buy_url=buy_url(
+                    available.marketplace_product_id, offer.listing_url_template, settings
+                ),
             )
             for offer in available.offers
         ],
     )
-
-
-def _number(price: Decimal) -> Decimal:
-    return Decimal(usd(price))

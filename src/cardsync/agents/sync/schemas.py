@@ -13,6 +13,7 @@ from cardsync.agents.sync.decision import SyncDecision
 from cardsync.agents.sync.planner import Plan
 from cardsync.agents.sync.status import SyncStatus
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Column, struct_of
 
 
 class ProductLineBody(msgspec.Struct):
@@ -49,7 +50,7 @@ class PhaseProgress(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    sync_in_progress: bool
+    sync_in_progress: Annotated[bool, Column("in_progress")]
     last_sync_at: datetime | None
     agent_last_seen_at: datetime | None
     sync_mode: Annotated[str, Like(SyncMode)]
@@ -78,12 +79,11 @@ def status_body(
     last_sync_at: datetime | None,
     last_seen_at: datetime | None,
 ) -> Status:
-    return Status(
-        sync_in_progress=status.in_progress,
+    return struct_of(
+        Status,
+        status,
         last_sync_at=last_sync_at,
         agent_last_seen_at=last_seen_at,
-        sync_mode=status.sync_mode,
-        phase=status.phase,
         phase_progress=PhaseProgress(*status.progress) if status.progress else None,
     )
 

@@ -24,6 +24,7 @@ from cardsync.buying.store_credit.buying_customers import new_customer
 from cardsync.catalog.printings import LONGEST, PRINTINGS
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.kit.struct_rows import struct_of
 
 # The name of a cart's sender in the activity feed, and of the author of the draft offer.
 VISITOR: Final = "visitor"
@@ -71,7 +72,7 @@ def _printing_at(place: str) -> str:
 
 
 def wants_of(cart: Sequence[CartLine]) -> list[OfferWant]:
-    return [OfferWant(x.product_id, x.condition, x.copies, x.printing) for x in cart]
+    return [struct_of(OfferWant, line) for line in cart]
 
 
 async def send_cart(

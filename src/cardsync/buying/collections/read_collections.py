@@ -235,18 +235,7 @@ async def _candidates(session: AsyncSession, caller: Caller, row: Row) -> list[C
     game = row.game if row.game in caller.account.product_lines else None
     words = (row.name or row.text)[:100]
     alike = await products_like(session, caller, words, game, CANDIDATES)
-    return [
-        CandidateShown(
-            one.product_id,
-            one.product_name,
-            one.set_name,
-            one.number,
-            one.rarity,
-            one.finish,
-            one.language,
-        )
-        for one in alike
-    ]
+    return [struct_of(CandidateShown, one) for one in alike]
 
 
 def _keys(row: Row, games: list[str]) -> dict[str, object] | None:

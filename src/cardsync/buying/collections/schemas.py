@@ -13,7 +13,7 @@ from cardsync.buying.collections.file_formats import LABELS
 from cardsync.buying.collections.models import Collection, CollectionState
 from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.rules.price_schemas import OtherFinish, PriceTakenShown
-from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
+from cardsync.platform.kit.struct_rows import Column, DollarsOrNone, Reads, struct_of
 
 WhichRows = Literal["all", "waiting", "left_out"]
 ConditionCode = Literal["NM", "LP", "MP", "HP", "DMG"]
@@ -189,8 +189,8 @@ class BoughtShown(msgspec.Struct):
     """
 
     copies: int
-    cash: str | None
-    credit: str | None
+    cash: DollarsOrNone
+    credit: DollarsOrNone
 
 
 class ValuedRow(msgspec.Struct):

@@ -29,7 +29,7 @@ from cardsync.buying.rules.price_schemas import PriceTakenShown, finishes_to_cho
 from cardsync.buying.rules.value_offer import Valued, value, value_by
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.money import dollars, dollars_or_none
+from cardsync.platform.money import dollars
 from cardsync.platform.value_types import FrameSchema
 
 ROWS_PER_PAGE: Final = 100
@@ -157,10 +157,7 @@ def _row(
         line.finish,
         line.language,
         line.copies,
-        [
-            BoughtShown(part.copies, dollars_or_none(part.cash), dollars_or_none(part.credit))
-            for part in valued.bought
-        ],
+        [struct_of(BoughtShown, part) for part in valued.bought],
         valued.left,
         valued.reason,
         None if valued.reason is None else REASONS[valued.reason],

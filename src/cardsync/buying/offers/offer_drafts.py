@@ -101,7 +101,7 @@ async def draft_offer(
 
 
 def _want(line: WantedLine) -> OfferWant:
-    return OfferWant(line.product_id, line.condition, line.copies, line.finish, line.language)
+    return struct_of(OfferWant, line, printing=line.finish, price_of=None)
 
 
 async def new_offer(
@@ -268,17 +268,8 @@ def _wants_after(
 
 
 def _again(line: BuyingOfferLine) -> OfferWant:
-    want = OfferWant(
-        line.product_id,
-        line.condition,
-        line.copies,
-        line.printing,
-        line.language,
-        price_of=line.price_of,
-    )
-    if line.by_hand:
-        want.cash_each, want.credit_each = line.cash_each, line.credit_each
-    return want
+    prices: dict[str, object] = {} if line.by_hand else {"cash_each": None, "credit_each": None}
+    return struct_of(OfferWant, line, **prices)
 
 
 def need_draft(offer: BuyingOffer) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from cardsync.platform.money import usd
+from cardsync.platform.money import dollars_or_none, usd
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -44,6 +44,8 @@ class ReadsFor:
 
 
 Usd = Annotated[str, Reads(usd)]
+# The same of ten-thousandths.
+DollarsOrNone = Annotated[str | None, Reads(dollars_or_none)]
 
 
 class _Field(NamedTuple):

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from cardsync.platform.kit.struct_rows import struct_of
+
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
@@ -59,17 +61,15 @@ def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
             if cards:
                 both[fact.id][other] = both[other][fact.id] = cards
     return [
-        Finding(
-            fact.id,
-            fact.selects,
-            fact.governs,
+        struct_of(
+            Finding,
+            fact,
             never_matches=not fact.selects and not fact.broken,
             # A draft governs no card either, so the rule is shadowed only if earlier rules govern
             # all its cards.
             shadowed_by=list(fact.lost)
             if fact.selects and sum(fact.lost.values()) == fact.selects
             else [],
-            broken=fact.broken,
             overlaps=[Overlap(id, cards) for id, cards in both[fact.id].items()],
         )
         for fact in facts

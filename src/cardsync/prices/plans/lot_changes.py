@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.read_json import read
 from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.sales.lots import write_lots
@@ -24,7 +25,7 @@ Action = JsonObject
 
 
 def add(lots: Sequence[NewLot]) -> Action:
-    given = [LotByHand(lot.marketplace_id, lot.quantity, lot.cost, lot.bought_on) for lot in lots]
+    given = [struct_of(LotByHand, lot) for lot in lots]
     return {"type": "lots", "op": "add", "lots": msgspec.to_builtins(given)}
 
 

@@ -22,7 +22,8 @@ from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET
 from cardsync.catalog.market.of_past import past_market
 from cardsync.platform import clock, errors
-from cardsync.platform.money import dollars, dollars_or_none
+from cardsync.platform.kit.struct_rows import struct_of_values
+from cardsync.platform.money import dollars
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import Effect, worth
 from cardsync.prices.inputs.cards_to_price import Choices, choices, games_with_rules
@@ -279,13 +280,8 @@ def _answer(findings: Findings, sold: pl.DataFrame) -> Backtest:
     return Backtest(
         list(findings.days.values()),
         [
-            SoldLine(
-                row["marketplace_id"],
-                clock.rfc3339(row["sold_at"]),
-                dollars_or_none(row["sold_price"]),
-                dollars_or_none(row["asked_price"]),
-            )
-            for row in newest.iter_rows(named=True)
+            struct_of_values(SoldLine, row)
+            for row in newest.select(SoldLine.__struct_fields__).iter_rows()
         ],
         BacktestSummary(
             snapshots=findings.snapshots,

@@ -30,7 +30,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import encoded_frame
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.platform.settings import Settings
-from cardsync.platform.value_types import JsonObject, Values
+from cardsync.platform.value_types import JsonObject, NamedRow, Values
 from cardsync.prices.engine import engine, missing_evidence
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
@@ -197,17 +197,7 @@ async def figures(
             )
             for row in first
         ],
-        largest=[
-            LargestMove(
-                row["marketplace_id"],
-                *known[row["marketplace_id"]],
-                dollars_or_none(row["current_price"]),
-                dollars(row["target"]),
-                row["rule_id"],
-                reason_of(row, effect.run),
-            )
-            for row in moves
-        ],
+        largest=[largest_move(row, "target", known, effect.run) for row in moves],
         warnings=missing_evidence.warnings_of(effect.run.live, observed),
     )
 
@@ -272,6 +262,20 @@ async def cards_of(
 
 
 _CLOSING: Final = ("rounding", "holdout", "review", "change")
+
+
+def largest_move(
+    row: NamedRow, price: str, known: Mapping[int, KnownCard], run: Run
+) -> LargestMove:
+    """Return a card's move to the price in the column `price`."""
+    return LargestMove(
+        row["marketplace_id"],
+        *known[row["marketplace_id"]],
+        dollars_or_none(row["current_price"]),
+        dollars(row[price]),
+        row["rule_id"],
+        reason_of(row, run),
+    )
 
 
 def reason_of(row: Mapping[str, object], run: Run) -> str:

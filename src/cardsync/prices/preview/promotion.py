@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
+from cardsync.platform.money import UNITS_PER_CENT, dollars
 from cardsync.platform.value_types import JsonObject, Values
 from cardsync.prices.engine.expressions import cents, scaled
 from cardsync.prices.engine.rules import WHOLE_BP, Sale
@@ -30,8 +30,8 @@ from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.limits import RULE_PRIORITY
 from cardsync.prices.preview.draft import UNSAVED
-from cardsync.prices.preview.preview import cards_of, reason_of
-from cardsync.prices.preview.schemas import LargestMove, PromotionEffect
+from cardsync.prices.preview.preview import cards_of, largest_move
+from cardsync.prices.preview.schemas import PromotionEffect
 
 LARGEST: Final = 10
 _A_DAY: Final = timedelta(days=1)
@@ -108,17 +108,7 @@ async def _shown(
     known = await cards_of(session, caller.seller_id, seen.largest["marketplace_id"].to_list())
     return PromotionEffect(
         **seen.counts,
-        largest=[
-            LargestMove(
-                row["marketplace_id"],
-                *known[row["marketplace_id"]],
-                dollars_or_none(row["current_price"]),
-                dollars(row["asks"]),
-                row["rule_id"],
-                reason_of(row, effect.run),
-            )
-            for row in seen.largest.to_dicts()
-        ],
+        largest=[largest_move(row, "asks", known, effect.run) for row in seen.largest.to_dicts()],
     )
 
 

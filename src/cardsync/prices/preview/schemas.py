@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.kit.struct_rows import DollarsOrNone, Reads
 from cardsync.platform.value_types import JsonObject
 from cardsync.prices.receipts.schemas import ExplainedBlocker, ExplainedCard, GoverningRule
 
@@ -183,9 +187,9 @@ class SoldLine(msgspec.Struct):
     """
 
     marketplace_id: int
-    sold_at: str
-    sold_price: str | None
-    asked_price: str | None
+    sold_at: Annotated[str, Reads(rfc3339)]
+    sold_price: DollarsOrNone
+    asked_price: DollarsOrNone
     """The price that the rules would have set, in USD; null if it is unknown"""
 
 

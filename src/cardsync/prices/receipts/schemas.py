@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
-from cardsync.platform.kit.struct_rows import Column, Reads, Usd
+from cardsync.platform.kit.struct_rows import Column, Reads, Usd, struct_of
 from cardsync.platform.value_types import JsonObject
 from cardsync.prices.engine.rules import Rule
 
@@ -48,7 +48,7 @@ class GoverningRule(msgspec.Struct):
 
 def governing_rule(rules: Iterable[Rule], rule_id: int | None) -> GoverningRule | None:
     rule = next((rule for rule in rules if rule.id == rule_id), None)
-    return GoverningRule(rule.id, rule.name, rule.priority) if rule else None
+    return struct_of(GoverningRule, rule) if rule else None
 
 
 StaleReason = Literal["rule_changed", "new_prices", "pin_waits", "time_passed"]

@@ -25,7 +25,7 @@ from cardsync.catalog.market.verdicts import (
 )
 from cardsync.platform import errors, limits
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.money import dollars_or_none
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.value_types import Row
 from cardsync.prices.engine.holdout_draw import begin_of, window
 from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
@@ -90,7 +90,7 @@ async def _held(
         held = Held(row.reason, row.price, until, row.verdict, row.period, row.stays)
         found.setdefault(
             row.marketplace_id,
-            HeldShown(row.reason, held.sentence, dollars_or_none(row.price), row.period),
+            struct_of(HeldShown, row, message=held.sentence),
         )
     return found
 

@@ -9,7 +9,7 @@ import msgspec
 
 from cardsync.platform.clock import exact
 from cardsync.platform.described import Like
-from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
+from cardsync.platform.kit.struct_rows import Column, DollarsOrNone, OfRow, Reads, Usd, struct_of
 from cardsync.platform.value_types import Row
 from cardsync.prices.engine.rules import CapPeriod
 from cardsync.prices.proposals.models import State
@@ -194,9 +194,9 @@ class HeldShown(msgspec.Struct, omit_defaults=True):
     """The reason why the price is held"""
     message: str
     """The reason as a sentence"""
-    price: str | None
+    price: DollarsOrNone
     """The price that is withheld, in USD"""
-    cap_period: CapPeriod | None = None
+    cap_period: Annotated[CapPeriod | None, Column("period")] = None
     """The period of the cap that limits the price"""
 
     @property

@@ -5,14 +5,21 @@ Pure.
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
+from typing import Annotated
 
 import msgspec
 
 from cardsync.platform.kit.row_pages import Numbers
+from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.plurals import counted
 from cardsync.shop.waiting.all_waiting import Answer, Kind, Waits
 from cardsync.shop.waiting.decide_waiting import DecidedWaiting
+
+
+def _amount(change: Decimal | None) -> str | None:
+    return None if change is None else dollars(to_units(change))
 
 
 class WaitingItem(msgspec.Struct):
@@ -28,10 +35,10 @@ class WaitingItem(msgspec.Struct):
     """An opaque text that identifies the current content"""
     summary: str
     cards: int | None
-    listed_value_change: str | None
+    listed_value_change: Annotated[str | None, Column("change"), Reads(_amount)]
     """The change of the listed value, in USD; for a suggestion, the expected gain"""
     risk: str | None
-    created_at: datetime
+    created_at: Annotated[datetime, Column("since")]
     expires_at: datetime | None
     answers: list[Answer]
     """The possible answers"""
@@ -70,19 +77,7 @@ class DecidedItem(msgspec.Struct):
 
 
 def shown(one: Waits, origin: str) -> WaitingItem:
-    return WaitingItem(
-        one.kind,
-        one.id,
-        one.revision,
-        _summary(one),
-        one.cards,
-        None if one.change is None else dollars(to_units(one.change)),
-        one.risk,
-        one.since,
-        one.expires_at,
-        one.answers,
-        origin + one.page,
-    )
+    return struct_of(WaitingItem, one, summary=_summary(one), confirm_url=origin + one.page)
 
 
 def _summary(one: Waits) -> str:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars
 from cardsync.platform.shelf_place import Box, way_of
 from cardsync.stock.shelving.count_schemas import SuggestedCount
@@ -46,13 +47,10 @@ def suggestions(
     scored = [(_score(box, now), box) for box in boxes]
     first = sorted(scored, key=lambda each: (-each[0], way_of(each[1].box)))
     return [
-        SuggestedCount(
-            box=box.box,
-            cards=box.cards,
-            quantity=box.quantity,
+        struct_of(
+            SuggestedCount,
+            box,
             value=dollars(box.value) if with_value else UNSET,
-            dropped=box.dropped,
-            counted_at=box.counted_at,
             score=str(score.quantize(Decimal("0.01"))) if with_value else UNSET,
             reasons=_reasons(box, now)[0 if with_value else 1 :],
         )

@@ -17,6 +17,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.stock.cards.promoted import refuse_promoted
@@ -155,7 +156,7 @@ async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelve
     if not found:
         raise _unknown(card_id)
     locations = [
-        Location(row.box, row.slot, Place(row.box, row.slot).code, row.quantity)
+        struct_of(Location, row, code=Place(row.box, row.slot).code)
         for row in found
         if row.box is not None
     ]
