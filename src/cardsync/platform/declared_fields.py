@@ -22,6 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from cardsync.platform.clock import read_moment, rfc3339
 from cardsync.platform.described import WORDS_OF_FIELDS, Dollars, Like
+from cardsync.platform.kit.struct_rows import Usd
 from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import dollars, from_units, read_amount, to_units
 from cardsync.platform.read_json import ReadBy, given_fields, read_by
@@ -280,7 +281,9 @@ def _answer_type(kind: object, own: Field) -> Json:
     if get_origin(kind) is tuple:
         inner: Any = _answer_type(get_args(kind)[0], own)
         return list[inner]
-    return str if own.money or kind in (datetime, Decimal) else kind
+    if kind is Decimal:
+        return Usd
+    return str if own.money or kind is datetime else kind
 
 
 def from_text(each: Declared, text: str) -> object:

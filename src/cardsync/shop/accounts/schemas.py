@@ -5,9 +5,8 @@ rows. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,7 +18,6 @@ from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import declared_fields
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, ReadsFor, struct_of
-from cardsync.platform.money import usd
 from cardsync.platform.value_types import JsonObject
 
 Role = Annotated[str, Like(Literal["owner", "staff"])]
@@ -71,14 +69,8 @@ def line_switches(account: Account) -> list[tuple[str, bool]]:
 
 
 def settings_body(account: Account) -> AccountSettings:
-    own: dict[str, Any] = {
-        name: getattr(account, name) for name in AccountSettings.__struct_fields__
-    }
-    for name, value in own.items():
-        if isinstance(value, Decimal):
-            own[name] = usd(value)
-    own["product_lines"] = [LineSwitch(*line) for line in line_switches(account)]
-    return AccountSettings(**own)
+    lines = [LineSwitch(*line) for line in line_switches(account)]
+    return struct_of(AccountSettings, account, product_lines=lines)
 
 
 class MemberBody(msgspec.Struct):
