@@ -16,7 +16,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
@@ -253,7 +253,7 @@ class _Visit:
             raise self._changed(f"its index has no {field}")
         return address
 
-    def _opened(self, address: str, headers: dict[str, str]) -> Json:
+    def _opened(self, address: str, headers: dict[str, str]) -> AbstractAsyncContextManager[Any]:
         """Open the response to a request of the address, or, if a mirror is configured, of the
         mirror's address for it.
         """

@@ -85,7 +85,7 @@ class Field:
     least: int | None = None
     most: int | None = None
     money: bool = False
-    body: Json = None
+    body: Annotation = None
     answer: Any = None
     parts: tuple[str, str] = ("", "")
     json: str = ""
@@ -236,7 +236,7 @@ def _body_part(name: str, thing: type) -> object:
 
 
 def _struct(
-    name: str, of: Sequence[Declared], shapes: list[Json], **config: Any
+    name: str, of: Sequence[Declared], shapes: list[Any], **config: Any
 ) -> type[msgspec.Struct]:
     own = {each.name: each.field for each in of}
     api = {name: one.api for name, one in own.items() if one.api}
@@ -250,12 +250,12 @@ def _struct(
     )
 
 
-def _body(each: Declared) -> Json:
+def _body(each: Declared) -> Annotation:
     kind = each.field.body or _body_type(each.type, each.field)
     return kind | None if each.nullable else kind
 
 
-def _body_type(kind: Any, own: Field) -> Json:
+def _body_type(kind: Any, own: Field) -> Annotation:
     if own.money:
         return Money
     if is_part(kind):
@@ -270,12 +270,12 @@ def _body_type(kind: Any, own: Field) -> Json:
     return {int: Whole, datetime: Time, Decimal: str | int | float}.get(kind, kind)
 
 
-def _answer(each: Declared) -> Json:
+def _answer(each: Declared) -> Annotation:
     kind = each.field.answer or _answer_type(each.type, each.field)
     return kind | None if each.nullable else kind
 
 
-def _answer_type(kind: object, own: Field) -> Json:
+def _answer_type(kind: object, own: Field) -> Annotation:
     if is_part(kind):
         return answer_struct(own.parts[1], kind)
     if get_origin(kind) is tuple:

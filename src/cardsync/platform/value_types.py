@@ -15,7 +15,7 @@ JsonObject: TypeAlias = dict[str, Any]
 JsonMapping: TypeAlias = Mapping[str, Any]
 # A row by the names of its columns: of a frame, or of a statement's mappings.
 NamedRow: TypeAlias = Mapping[str, Any]
-# The values of a statement by their names, some of which the code reads again.
+# The values of a statement or of a row's columns by their names, some of which the code reads.
 Values: TypeAlias = dict[str, Any]
 # A type in the form of an annotation: a class, a union, or Annotated.
 Annotation: TypeAlias = Any

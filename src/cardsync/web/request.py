@@ -144,7 +144,7 @@ class Polled(Response[T]):
     response, which cost more than the encoding.
     """
 
-    def to_asgi_response(self, *_: Any, **__: Any) -> Json:
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
         body = msgspec.json.encode(self.content)
         headers = [*JSON_HEADERS, (b"content-length", str(len(body)).encode())]
 

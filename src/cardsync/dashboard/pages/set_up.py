@@ -30,7 +30,7 @@ from cardsync.dashboard.pages import set_up_restore
 from cardsync.dashboard.pages.pricing import CAPS, MEANT
 from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, TemplateValues, see, show
 from cardsync.imports import accept_inventory, correct_rows
 from cardsync.imports.upload_report import Report, report_on
 from cardsync.operations import offered_backups
@@ -40,7 +40,6 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
-from cardsync.platform.value_types import JsonObject
 from cardsync.prices.files.changes_in_file import ChangesInFile
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
@@ -105,7 +104,7 @@ async def set_up(form: Form, database: Database, settings: Settings) -> AnyRespo
 
 
 async def _page(settings: Settings, status: int = 200, **values: str) -> Template:
-    given: JsonObject = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
+    given: TemplateValues = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
     given["least"], given["most"] = limits.PASSWORD_CHARACTERS, limits.PASSWORD_CHARACTERS_MOST
     found, problem = await asyncio.to_thread(offered_backups.offered, settings)
     given["backups"], given["bucket_problem"] = found, problem

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.read_json import Amount, given_fields
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import Values
 from cardsync.sales.lots.add_lots import CENT, COST_MOST, NewLot
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
@@ -54,7 +54,7 @@ def hand_lots(caller: Caller, given: Iterable[LotByHand], now: datetime) -> list
     ]
 
 
-def changed_fields(caller: Caller, given: LotCorrection, now: datetime) -> JsonObject:
+def changed_fields(caller: Caller, given: LotCorrection, now: datetime) -> Values:
     """Return the changes of a lot, with checked cost and day. Raises InvalidPayload."""
     changes = given_fields(given)
     if "cost" in changes:

@@ -18,7 +18,7 @@ from cardsync.access.models import SETTINGS, Account
 from cardsync.platform import errors
 from cardsync.platform.declared_fields import from_text
 from cardsync.platform.money import usd
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import Values
 from cardsync.shop.accounts import account_settings, sellers
 from cardsync.shop.accounts.schemas import line_switches
 
@@ -110,8 +110,8 @@ async def change_shown(
     return changed
 
 
-def _read(texts: Mapping[str, str]) -> tuple[JsonObject, dict[str, str]]:
-    values, problems = JsonObject(), dict[str, str]()
+def _read(texts: Mapping[str, str]) -> tuple[Values, dict[str, str]]:
+    values, problems = Values(), dict[str, str]()
     for name, text in texts.items():
         if name.startswith(LINE):
             continue

@@ -28,7 +28,7 @@ from cardsync.catalog.printings import NORMAL, checked_printing
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import Database
-from cardsync.platform.value_types import JsonObject
+from cardsync.platform.value_types import Values
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 from cardsync.stock.cards.models import CARD_ID_BLOCK, Card
 from cardsync.stock.contributions.promote import note_listed
@@ -295,7 +295,7 @@ async def _described(
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
-    texts: JsonObject = {
+    texts: Values = {
         "product_line": wanted.game or "", "product_name": wanted.name,
         "set_name": wanted.set_name, "number": wanted.number or "", "rarity": "",
     }  # fmt: skip

@@ -21,7 +21,7 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import struct_of_values
-from cardsync.platform.value_types import Json
+from cardsync.platform.value_types import Json, Row
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import LISTS_PER_SELLER
 from cardsync.stock.lists.schemas import CardListBody
@@ -213,7 +213,7 @@ async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
     await locked(session, Lock.LISTS, seller_id)
 
 
-async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Json]:
+async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Row]:
     """Take the lock of `alone_with_lists`, and return all lists, also deleted lists."""
     await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())

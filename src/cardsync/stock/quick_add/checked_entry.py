@@ -18,7 +18,7 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.platform import errors, limits
 from cardsync.platform.read_json import Amount, given_fields
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
-from cardsync.platform.value_types import JsonObject, NamedRow
+from cardsync.platform.value_types import NamedRow, Values
 from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
 from cardsync.stock.quick_add.models import QuickAdd
 
@@ -133,7 +133,7 @@ def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, object]
     )  # fmt: skip
 
 
-def changed_columns(changes: Changes) -> JsonObject:
+def changed_columns(changes: Changes) -> Values:
     given = given_fields(changes)
     if "marketplace_id" in given:
         given["listing_id"] = given.pop("marketplace_id")
@@ -142,7 +142,7 @@ def changed_columns(changes: Changes) -> JsonObject:
     return given
 
 
-def checked(row: JsonObject, at: str = "", own: str | None = None) -> JsonObject:
+def checked(row: Values, at: str = "", own: str | None = None) -> Values:
     """Return the draft's columns in the marketplace's spelling; `own` is the printing of the
     draft's product. Raises InvalidPayload.
     """
