@@ -260,7 +260,7 @@ def _number(part: str, delimiter: str) -> re.Pattern[str]:
 
 _POINT: Final = r"(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,}))"
 _COMMA: Final = r"[0-9.]*,[0-9]+"
-# Three digits after a comma may be thousands, so they prove nothing.
+# With three digits after it, a comma may separate thousands, so such cells do not count.
 _SURE_COMMA: Final = r"(?:[0-9.]*,(?:[0-9]{1,2}|[0-9]{4,}))"
 
 

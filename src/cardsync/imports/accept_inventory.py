@@ -156,7 +156,9 @@ async def new_object_key(
     now: datetime,
     settings: Settings,
 ) -> str:
-    """Create an unused key, and store its product line for POST /sync. Raises InvalidProductLine."""
+    """Return an unused object key, and store the product line that a POST /sync with this key has.
+    Raises InvalidProductLine.
+    """
     _refuse_line(caller, product_line)
     key = f"syncs/u{caller.seller_id}/{uuid.uuid4()}.csv"
     if product_line is not None:

@@ -83,7 +83,7 @@ def numbers_of(
     shaped: bool,
 ) -> tuple[list[pl.Series], dict[str, pl.Series]]:
     """Return the numeric columns, and for each column with unreadable cells, a mask of these cells.
-    With `shaped`, all cells are plain, and none is unreadable.
+    `shaped` declares that all cells are plain numbers, so none is unreadable.
     """
     fields = ("listing_id", "quantity", *prices)
     readers: dict[str, Callable[..., int | None]] = {

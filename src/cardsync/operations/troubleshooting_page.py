@@ -185,7 +185,7 @@ def doctor_sentences() -> Iterator[tuple[str, str, str]]:
         if not isinstance(function, ast.FunctionDef):
             continue
         said: dict[str, str] = {}
-        # In the order of the source: a sentence is made just before its line.
+        # Nodes are read in the order of the source, because each sentence precedes its line.
         for node in sorted(ast.walk(function), key=lambda one: getattr(one, "lineno", 0)):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 said[node.targets[0].id] = _text(node.value, said)

@@ -75,10 +75,11 @@ class Field:
     inner thing, and `api` is the field's description in openapi.json.
 
     A text of a form or a command must be what `takes` describes, or `read` converts it, or it is
-    one of `options`, each with its label. `label` names the form's `input`, `line` is the text
-    around the input, `hint` follows it, and `section` is its part of the form, where it can be the
-    `first`; a line also holds the inputs of the fields in `beside`. `says` is the sentence about
-    the field, `feed` its name in the activity feed, and `uses` names the data that the field needs.
+    one of `options`, each with its label. `input` is the
+    kind of input in the form, `label` its label, `line` the text around it, and `hint` the text
+    after it. The line also has the inputs of the fields that `beside` names. `section` is the part
+    of the form; a field with `first` precedes the other fields. `says` is the sentence about the
+    field, `feed` its name in the activity feed, and `uses` names the data that the field needs.
     A guard has no field with `guard=False`.
     """
 

@@ -13,7 +13,7 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 # A JSON object that its holder only reads: a body, an undo, an image.
 JsonMapping: TypeAlias = Mapping[str, Any]
-# A row by the names of its columns: of a frame, or of a statement's mappings.
+# A row of a frame or of a statement's mappings: its values by the names of the columns.
 NamedRow: TypeAlias = Mapping[str, Any]
 # The values of a statement or of a row's columns by their names, some of which the code reads.
 Values: TypeAlias = dict[str, Any]

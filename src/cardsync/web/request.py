@@ -170,8 +170,8 @@ async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSe
 
 
 async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield such a transaction with limits for a request that selects cards by a search, or that
-    waits for such a request.
+    """Yield a transaction in the caller's tenant scope with limited statements, for a request that
+    selects cards by a search or waits for another request that does.
     """
     database = provide_database(state)
     settings = provide_settings(state)

@@ -26,7 +26,7 @@ SECONDS = 120
 
 
 class ServiceProblem(Exception):
-    """The service manager refuses; the message is one sentence for people."""
+    """The service manager refused a command. The message is one sentence for people."""
 
 
 def plan_here(config: Path) -> Plan:

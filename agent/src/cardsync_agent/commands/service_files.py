@@ -83,7 +83,7 @@ def _linux(environ: Mapping[str, str], home: Path, words: Sequence[str]) -> Plan
 def systemd_unit(words: Sequence[str]) -> str:
     """Return the user unit's text.
 
-    Only the agent is stopped with the service: its browser keeps the marketplace's session.
+    Stopping the service stops only the agent: its browser stays open and signed in.
     """
     return f"""\
 [Unit]
@@ -142,7 +142,7 @@ def launchd_plist(words: Sequence[str], log: Path) -> bytes:
             "KeepAlive": {"SuccessfulExit": False},
             "ThrottleInterval": 10,
             "ExitTimeOut": ENDING_SECONDS,
-            # Only the agent is stopped with the service: its browser keeps the session.
+            # Stopping the service stops only the agent: its browser stays open and signed in.
             "AbandonProcessGroup": True,
             "StandardErrorPath": str(log),
         }

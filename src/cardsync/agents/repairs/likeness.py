@@ -49,11 +49,11 @@ from cardsync.agents.repairs.snippet import Element, Page
 _NO_USE = (None, "on", "off", "nofollow", "noopener", "noreferrer")
 _POINTS = str.maketrans("", "", ".,")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85
-# Factor for the step's name if the element has none of the lost element's own words. Own words that
-# weigh less than `_SAYS` do not count.
+# An element may match the step's name, but none of the lost element's own texts. Its likeness to the
+# name is then multiplied by `_STEP_ALONE`. Own words that weigh less than `_SAYS` do not count.
 _STEP_ALONE, _SAYS = 0.75, 0.4
-# Instead of `_STEP_ALONE` the factor is 1 if at least this share of the words of the step's name,
-# and of the element's text, agrees.
+# `_STEP_ALONE` is not applied if the step's name and the element's text share at least this part of
+# their words.
 _WHOLE = 0.95
 # The exponent of the share of the lost element's words that the compared element has.
 _HAD = 0.6
@@ -78,7 +78,8 @@ _OPENS = 0.85
 _OPENING = frozenset({"open", "menu", "toggle", "more", "dropdown", "burger"})
 # Factor for an element that shows only a number, if the lost element had a label.
 _NUMBER = 0.8
-# Factors for an element with the action but not the object, and for one without the action.
+# Factors for an element that has the lost element's action but not its object, and for an element
+# without the action.
 _NO_THING, _NO_ACT = 0.78, 0.58
 # Factor for an element that shares with the lost label only words that `_SEVERAL` or more of the
 # page's controls show.

@@ -104,9 +104,9 @@ def _decided(page: Page, found: list[tuple[Likeness, int]], lost: LostElement) -
 
 
 def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | None:
-    """Return the element with clearly the most words of the lost element's texts, among elements
-    of almost equal score; None without such an element. Example: of several "View" buttons, the
-    button whose id names the card.
+    """Compare the elements whose scores are almost equal to the best. Return the element that has
+    clearly the most words of the lost element's texts, or None if there is no such element.
+    Example: of several "View" buttons, the button whose id names the card.
     """
     near = [pair for pair in found if found[0][0].score - pair[0].score < LEAST_MARGIN]
     near.sort(key=lambda pair: pair[0].whole, reverse=True)
@@ -163,8 +163,8 @@ def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
 
 
 def _leading_here(page: Page, sought: WantedElement, page_url: str) -> set[int]:
-    """Return the links to the current page, because they do nothing; none if the lost element was
-    such a link.
+    """Return the links to the current page. They do nothing, so they are no candidates, unless the
+    lost element was such a link: then return none.
     """
     here = urlsplit(page_url)
     if not here.path or _leads_to(sought.attributes.get("href", ""), page_url):

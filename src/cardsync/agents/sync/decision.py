@@ -129,8 +129,8 @@ def phase(
         return work_phase
     if uploads_open:
         return "queued"
-    # A cycle that uploaded stays in this phase if its kind has no inventory: its agent continues to
-    # collect.
+    # A cycle of a kind without inventory keeps this phase after its uploads, because its agent still
+    # collects data.
     if lock_held:
         return "collecting"
     if in_review:

@@ -1,6 +1,6 @@
 """HTTP routes of the sync protocol: heartbeat, decision, status, request, log.
 
-All agents send heartbeats and polls, so these usually write nothing.
+Heartbeats and polls are frequent, so their handlers usually write nothing.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ async def is_known(session: AsyncSession, client_id: str) -> bool:
 
 
 async def note_use(session: AsyncSession, client_id: str, now: datetime) -> None:
-    """Record that the client was used. A registered client without use is deleted."""
+    """Record that the client was used. A registered client that is never used is deleted."""
     first = update(OAuthClient).where(
         OAuthClient.client_id == client_id, OAuthClient.first_used_at.is_(None)
     )

@@ -19,8 +19,9 @@ async def clearing_coverage_of(
     marketplace_id: MarketplaceIds = None,
     card_id: CardIds = None,
 ) -> ClearingCoverage:
-    """The units of each requested card that were sold in the last thirty days: of the latest 25
-    sales of its product, those in its condition, printing and language. At most 200 cards; cards
+    """The units of each requested card that were sold in the last thirty days. Only
+    the latest 25 sales of the card's product count, and of these only sales in the card's
+    condition, printing and language. At most 200 cards; cards
     that are not the caller's are skipped.
     """
     by_marketplace = read_ids("marketplace_id", marketplace_id)

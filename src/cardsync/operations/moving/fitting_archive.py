@@ -35,7 +35,8 @@ _HERE: Final = """
 """
 # A name without folders, so that an archive cannot write outside the shop's own objects.
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# A table's JSON in the database's own format, because another format may be ambiguous.
+# Counts the JSON texts that PostgreSQL would write differently, because programs may read such a
+# text differently.
 _NOT_CANONICAL: Final = """
     SELECT count(*) FROM unnest(CAST(:texts AS text[])) AS t
      WHERE t <> CAST(CAST(t AS jsonb) AS text)
@@ -116,8 +117,8 @@ async def _judged(
     for name, part in known.items():
         if name in manifest.tables:
             table, path = described[name], file_of(archive, name, folder)
-            # In a separate transaction: a month cannot be added to a table that the import's own
-            # transaction has read.
+            # A separate transaction reads the types, because a month cannot be added to a table that
+            # the import's own transaction has read.
             async with database.shared() as apart:
                 expected = schema_of(await types_of(apart, part.query(0)))
             rows = manifest.tables[name].rows

@@ -146,7 +146,8 @@ def start_server(home: Path, install: Path, account: Account, say: Say) -> Path:
     options |= {"port": str(PORT), "log_directory": str(home / "log")}
     command = [str(install / "bin" / "postgres"), "-D", str(cluster)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    with open_log(home / "start.log") as output:  # only the messages before the log itself is open
+    # This file gets the messages that PostgreSQL writes before it opens its own log.
+    with open_log(home / "start.log") as output:
         server = account.spawn(command, output)
     _await_ready(home, server, say)
     return sockets

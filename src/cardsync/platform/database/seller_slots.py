@@ -96,7 +96,8 @@ class _Line:
         """Wait for the slots that the work needs. Raises ServiceUnavailable."""
         self.waiting += 1
         try:
-            # The next part of a file whose answer has begun waits as long as the client does.
+            # An answer that has begun waits without a time limit, so that a file's next part cannot
+            # fail; it ends if the client disconnects.
             async with asyncio.timeout(None if answer_has_begun() else WAIT_SECONDS):
                 for slots in self.of(work):
                     await held.enter_async_context(slots)

@@ -109,8 +109,8 @@ class SalesGame(Base):
     game: Mapped[str] = mapped_column(primary_key=True)
     orders: Mapped[BigInt]
     pieces: Mapped[BigInt]
-    # `gross` is null if no price is known. `estimated` pieces count with a share of their order's
-    # product total, and `unpriced` pieces do not count.
+    # `gross` is null if no price is known. For `estimated` pieces it includes a share of their
+    # order's product total; it does not include `unpriced` pieces.
     gross: Mapped[Decimal | None] = mapped_column(Numeric)
     estimated: Mapped[BigInt]
     unpriced: Mapped[BigInt]

@@ -173,8 +173,9 @@ async def work_off_one(
 
 @contextmanager
 def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
-    """Bind a piece's seller to its log lines and its trace, which continues the trace of the
-    request that caused it. Marks are frequent, so only a sample of them begins a trace.
+    """Add the piece's seller to the log lines and the trace of the block. If a request caused the
+    piece, the trace continues the request's trace. Marks are frequent, so only a sample of them
+    begins a trace.
     """
     ids: dict[str, object] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
     if piece.request_id:

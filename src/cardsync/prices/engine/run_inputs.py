@@ -116,8 +116,8 @@ class Run:
 
     @property
     def reads_market(self) -> bool:
-        """Return whether some step reads market evidence. The undercut reads it if it exists, and
-        otherwise the low price of the upload.
+        """Return whether some step reads market evidence. The undercut reads market evidence if
+        there is any, and otherwise the upload's low price.
         """
         return self.evidenced or self.undercut
 

@@ -134,7 +134,7 @@ def hold_of(
     within: timedelta,
     now: datetime,
 ) -> HoldShown:
-    """Judge a gate that did not pass, by the times in its receipt. Pure."""
+    """Return how to show a price that the market gate kept, by the times in its receipt. Pure."""
     bought_out_at: datetime | None = receipt["buy_out_detected_at"]
     bought_out = in_buy_out_window(bought_out_at, now)
     ages = [age_of(receipt[clock], now, within) for clock in _CLOCKS]

@@ -95,8 +95,8 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
 
 
 class _Other(NamedTuple):
-    """A matched card: its weight in the mean of all unchanged cards, and its net. If the card was
-    compared with several reviews, the net is a mean.
+    """A matched card: its weight in the mean of all matched cards, and the net of its sales. If the
+    card was compared with several reviews, the net is a mean.
     """
 
     weight: Decimal

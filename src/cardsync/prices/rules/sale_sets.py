@@ -255,8 +255,8 @@ async def pin(
     if price is None or price < UNITS_PER_CENT:
         raise errors.InvalidRule("price: must be at least 0.01")
     if price % UNITS_PER_CENT:
-        # The marketplace would store another price, and the export would send the pin again and
-        # again.
+        # For a fraction of a cent, the marketplace would store another price, and the export would
+        # send the pin again and again.
         raise errors.InvalidRule("price: must be in whole cents")
     state = await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}

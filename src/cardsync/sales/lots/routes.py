@@ -167,8 +167,8 @@ async def read_profit(
     by: ProfitBy = "day",
 ) -> ProfitSummary:
     """The revenue of orders less fees, postage and the cost of their copies, by day, week, month,
-    game or pricing rule; or, by rule, the profit of the copies that each buy rule bought. Copies of
-    unknown cost have no profit: `costed` of the `pieces` have a known cost.
+    game or pricing rule. With `by=rule`: the profit of the copies that each buy rule bought. Copies
+    of unknown cost have no profit: `costed` of the `pieces` have a known cost.
     """
     return await read_report(request, profit.profit, first, last, by)
 

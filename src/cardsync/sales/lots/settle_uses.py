@@ -54,8 +54,9 @@ STOCK: Final = """
       JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
      WHERE l.remaining > 0
 """
-# Within a day, lots precede sales. A new negative minimum of a card's balance means that no lot
-# could supply these copies.
+# `balance` adds the copies of a card's lots and subtracts its sales, day by day, with lots before
+# sales. Each time that it falls to a new minimum below zero, no lot can have supplied the copies
+# below the previous minimum.
 TAKES: Final = queries_of(__package__)["takes"]
 TAKEN: Final = """
     SELECT d.id AS item_id, p.id AS lot_id, p.cost,

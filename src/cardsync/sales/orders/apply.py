@@ -76,8 +76,8 @@ async def apply(
         values["numbers"] = rows.frame["order_number"].unique().to_list()
     if kind == "items":
         return Applied(*await items.apply(session, rows, values))
-    # Not for uploads of items, which return above: this setting would plan the foreign key check of
-    # each item again.
+    # Uploads of items return above, because this setting would plan the foreign key check of each
+    # item again.
     await session.execute(text(planned_each_time()))
     known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
     skipped = written = 0

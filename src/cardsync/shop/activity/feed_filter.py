@@ -43,7 +43,7 @@ def read_wanted(
     risk: str | None,
     since: str | None,
 ) -> FeedFilter:
-    """Return the filter of a query. Raises InvalidPayload."""
+    """Return the filter that the query parameters describe. Raises InvalidPayload."""
     return FeedFilter(
         **asdict(read_paging(page, per_page, ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST)),
         actor=_name(actor),

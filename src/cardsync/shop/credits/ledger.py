@@ -18,8 +18,8 @@ from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
 
 class CreditTransaction(Base):
-    """A grant or charge of credits (tenant). A seller's balance is the sum of its rows. `kind` is
-    grant or skip_wait; only charges have an idempotency key.
+    """A tenant table: the grants and charges of credits. A seller's balance is the sum of its rows.
+    `kind` is grant or skip_wait; only charges have an idempotency key.
 
     The database role of the service may not change rows.
     """

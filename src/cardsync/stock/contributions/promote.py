@@ -34,9 +34,9 @@ from cardsync.stock.lists.seller_lists import alone_with_lists
 
 
 class PublishedContribution(Base):
-    """A published contribution, until it is retired (tenant). `listed` maps the id of each live
-    listing of the same card to the largest quantity that the marketplace listed since the
-    publication.
+    """A tenant table: the published contributions that are not retired yet. `listed` maps the id of
+    each live listing of the same card to the largest quantity that the marketplace listed since
+    the publication.
     """
 
     __tablename__ = "published_contribution"
