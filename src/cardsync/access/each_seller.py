@@ -45,9 +45,9 @@ async def expire(
     is_over: ColumnElement[bool],
     end: Callable[[AsyncSession, T], None],
 ) -> int:
-    """Call `end` for each row of the tenant table that fulfills `is_over`. Return the number of rows.
-    A row that another transaction has locked, because somebody is deciding about it, is left to that
-    transaction.
+    """Call `end` for each row of the tenant table that fulfills `is_over`. Return the number of
+    rows. A row that another transaction has locked, because somebody is deciding about it, is left
+    to that transaction.
     """
     rows: Any = table
 

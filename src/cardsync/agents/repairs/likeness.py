@@ -49,8 +49,8 @@ from cardsync.agents.repairs.snippet import Element, Page
 _NO_USE = (None, "on", "off", "nofollow", "noopener", "noreferrer")
 _POINTS = str.maketrans("", "", ".,")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85
-# An element may match the step's name, but none of the lost element's own texts. Its likeness to the
-# name is then multiplied by `_STEP_ALONE`. Own words that weigh less than `_SAYS` do not count.
+# An element may match the step's name, but none of the lost element's own texts. Its likeness to
+# the name is then multiplied by `_STEP_ALONE`. Own words that weigh less than `_SAYS` do not count.
 _STEP_ALONE, _SAYS = 0.75, 0.4
 # `_STEP_ALONE` is not applied if the step's name and the element's text share at least this part of
 # their words.

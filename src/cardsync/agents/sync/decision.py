@@ -129,8 +129,8 @@ def phase(
         return work_phase
     if uploads_open:
         return "queued"
-    # A cycle of a kind without inventory keeps this phase after its uploads, because its agent still
-    # collects data.
+    # A cycle of a kind without inventory keeps this phase after its uploads, because its agent
+    # still collects data.
     if lock_held:
         return "collecting"
     if in_review:

@@ -37,7 +37,7 @@ class BuylistSettings(msgspec.Struct):
 
 
 class PublicBuylist(Base):
-    """A tenant table: the settings of a shop's public buylist. Without a row, the buylist is closed."""
+    """A tenant table: the settings of a shop's public buylist. Without a row, it is closed."""
 
     __tablename__ = "public_buylist"
     seller_id: Mapped[KeyPart]

@@ -69,8 +69,8 @@ async def match_by_number(
 
 
 def _left(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines that have a name, a set and a number. Omit the rows that have a match, and the
-    rows that cannot belong to one of `_GAMES`.
+    """Return the lines that have a name, a set and a number. Omit the rows that have a match, and
+    the rows that cannot belong to one of `_GAMES`.
     """
     in_set = (pl.col("set_name") != "") | pl.col("code").is_not_null()
     asked = (pl.col("product_name") != "") & (pl.col("number_key") != "") & in_set

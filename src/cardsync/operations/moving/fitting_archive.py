@@ -117,8 +117,8 @@ async def _judged(
     for name, part in known.items():
         if name in manifest.tables:
             table, path = described[name], file_of(archive, name, folder)
-            # A separate transaction reads the types, because a month cannot be added to a table that
-            # the import's own transaction has read.
+            # A separate transaction reads the types, because a month cannot be added to a table
+            # that the import's own transaction has read.
             async with database.shared() as apart:
                 expected = schema_of(await types_of(apart, part.query(0)))
             rows = manifest.tables[name].rows

@@ -64,8 +64,8 @@ _CUSTOMERS: Final = queries_of(__package__)["customers"].format(
 
 async def customers(reading: Reading, caller: Caller, paging: Paging) -> Customers:
     values = {"seller": caller.seller_id, **paging.values}
-    # While PostgreSQL has no statistics of a shop's rows, it would choose a nested loop, which reads
-    # all rows of one table for each row of the other.
+    # While PostgreSQL has no statistics of a shop's rows, it would choose a nested loop, which
+    # reads all rows of one table for each row of the other.
     first = [joined_by_hash()] if paging.per_page >= _MANY else []
     *_, [[stale]], rows = await reading.together([*first, _OUT_OF_DATE, _KEPT], values)
     if stale:

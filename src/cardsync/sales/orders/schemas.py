@@ -71,8 +71,8 @@ class OrderRow(NamedTuple):
 
 
 def order_row(row: Sequence[object], caller: Caller) -> OrderRow:
-    """Return a row of `ORDER_COLUMNS` as an `OrderRow`. For a caller who may not see buyers, the buyer's name, the
-    note of a refund and the comment of a feedback are null.
+    """Return a row of `ORDER_COLUMNS` as an `OrderRow`. For a caller who may not see buyers, the
+    buyer's name, the note of a refund and the comment of a feedback are null.
     """
     order = OrderRow._make(row)
     if caller.sees_buyers:
