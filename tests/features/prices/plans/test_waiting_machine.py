@@ -4,7 +4,7 @@ nothing is half done or done twice. Each rule has a name of its own, so a name s
 
 import asyncio
 from collections import Counter
-from itertools import count
+from itertools import count, cycle
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
@@ -66,9 +66,15 @@ def a_rule(name, id, part):
 class Crowd(Shop):
     """A shop, and what was answered to the writers about each rule and each waiting thing."""
 
-    def __init__(self, seller, owner, token, rule_id):
-        super().__init__(seller, owner, token, rule_id)
-        self.http = {"key": seller.http.request, "token": token.request, "member": owner.send}
+    def __init__(self, seller, owners, token, rule_id):
+        super().__init__(seller, owners[0], token, rule_id)
+        # Requests of one browser wait for each other.
+        members = cycle([owner.send for owner in owners])
+        self.http = {
+            "key": seller.http.request,
+            "token": token.request,
+            "member": lambda *sent, **body: next(members)(*sent, **body),
+        }
         # The status of the answer to each rule that was written by itself.
         self.written = {}
         self.runs = Counter()
@@ -187,7 +193,8 @@ async def test_what_many_write_and_decide_at_once_is_done_once_and_whole(a_limit
     await owner.send("PATCH", f"{PRICING}/settings", json=limits)
     await allow(seller, "always_ask", "key")
     await allow(seller, "auto_unless_critical", "token")
-    crowd = Crowd(seller, owner, await seller.token("mcp:read", "mcp:write"), rule["id"])
+    owners = [owner, await signed_in(seller), await signed_in(seller)]
+    crowd = Crowd(seller, owners, await seller.token("mcp:read", "mcp:write"), rule["id"])
     for works_of_step in steps:
         await crowd.at_once(works_of_step)
     await seller.fingerprint_is_right()
