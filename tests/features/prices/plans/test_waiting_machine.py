@@ -68,7 +68,7 @@ class Crowd(Shop):
 
     def __init__(self, seller, owners, token, rule_id):
         super().__init__(seller, owners[0], token, rule_id)
-        # Requests of one browser wait for each other.
+        # The owner works in several browsers.
         members = cycle([owner.send for owner in owners])
         self.http = {
             "key": seller.http.request,
