@@ -23,7 +23,9 @@ _NAME = "card-failures.json"
 
 @dataclass(frozen=True)
 class CardFailure:
-    """How often in a row the marketplace refused the card, when last, in which file, and why."""
+    """The consecutive refusals of a card by the marketplace: their number, and the time, file and
+    reason of the last one.
+    """
 
     count: int
     at: str

@@ -191,7 +191,7 @@ class Client:
         self._http = httpx.Client(timeout=TIMEOUT, transport=transport)
 
     def trace(self, cycle_id: str | None) -> None:
-        """Send the calls of a cycle, a UUID, as one trace. With None, end the trace."""
+        """Send the calls of this cycle as one trace, if its ID is a UUID. None ends the trace."""
         one = (cycle_id or "").replace("-", "")
         is_id = re.fullmatch("[0-9a-f]{32}", one) is not None
         self._trace = {"traceparent": f"00-{one}-{one[16:]}-01"} if is_id else {}

@@ -94,11 +94,11 @@ class Cycle:
     planned: list[str]
     first_sync: bool = False
     steps: list[StepRecord] = field(default_factory=list)
-    # The step export_inventory sets these.
+    # The step export_inventory sets the next fields.
     file: str | None = None
     sha256: str | None = None
     exported_at: str | None = None
-    # The step upload_inventory sets these.
+    # The step upload_inventory sets the next fields.
     key: str | None = None
     upload_url: str | None = None
     put_done: bool = False
@@ -106,10 +106,10 @@ class Cycle:
     raw_sent: bool = False
     last_sync_before: str | None = None
     upload_id: int | None = None
-    # The step await_repricing sets these.
+    # The step await_repricing sets the next fields.
     imported: bool = False
     needs_review: bool = False
-    # The steps download_price_updates and import_prices set these.
+    # The steps download_price_updates and import_prices set the next fields.
     export_name: str | None = None
     export_rows: int = 0
     export_staged: bool = False

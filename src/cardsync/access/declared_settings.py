@@ -2,8 +2,8 @@
 
 The columns of `account`, the structs of the API, the fields of pages, the operator's command and
 the texts of the activity feed are made from these declarations. A new setting needs one declaration
-here and a migration. An owner may change the settings with a text for the API (`api`), an operator
-all others.
+here and a migration. An owner may change the settings that have a text for the API (`api`); an
+operator may change the other settings.
 
 A function that reads a setting's value raises ValueError with the expected format.
 """

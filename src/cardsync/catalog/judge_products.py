@@ -211,8 +211,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
     )
     listing = pl.col("marketplace_product_id")
-    # Products of one marketplace listing are the same only with one finish, because a listing may
-    # have several finishes.
+    # Products of one marketplace listing are the same card only if they have the same finish,
+    # because a listing may have several finishes.
     one_finish = pl.col("finish_key_offered").drop_nulls().n_unique() <= 1
     same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_finish
     same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)

@@ -373,7 +373,7 @@ def by_english_name() -> pl.Expr:
 
 
 def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows with English names in games with another script. If all products
+    """Match rows with English names in games whose names are in another script. If all products
     with the row's set, number and total have the same name in that script, the row gets that name.
     """
     left = rows.filter(by_english_name() & pl.col("number_total").is_not_null())

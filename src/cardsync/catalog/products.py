@@ -68,7 +68,8 @@ _OFFERED: HandlerOptions = {
 
 
 class Printings(NamedTuple):
-    """Rows grouped by printing, because a seller lists a printing in several conditions.
+    """The printings of some rows. Several rows have the same printing, because a seller lists a
+    printing in several conditions.
 
     `keyed` has one row per printing, with the printing's number as `row`, its texts, the unchanged
     name as `listed_name`, and ROW_KEYS. `of_rows` has each original `row` with the number of its

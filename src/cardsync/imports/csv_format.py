@@ -268,8 +268,8 @@ def _read_certain(
             return frame.select(
                 frame.to_series(at).alias(field) for field, at in header.positions.items()
             )
-    # Polars should read all certain lines; if it fails or splits them differently, the csv module
-    # reads them.
+    # The csv module reads the lines if `fast` is false, or if Polars failed or split them
+    # differently.
     records = csv.reader(
         io.StringIO(text.decode(), newline=""), delimiter=header.form.delimiter, strict=True
     )

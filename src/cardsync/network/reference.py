@@ -52,9 +52,9 @@ class CardReference(NamedTuple):
     total: str | None
     finish: str
     finishes: MeantPrintings
-    # For a mistyped name: for each of `words`, the similar words that may be meant.
+    # If the name is mistyped: for each word of `words`, the similar words that may be meant.
     meant: tuple[tuple[str, ...], ...] = ()
-    # For a name of two faces: the same reference with only the name of the front.
+    # If the name has two faces: the same reference with only the name of the front.
     front: CardReference | None = None
 
     def query_text(self) -> str:

@@ -204,8 +204,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Link a file under a second name, or copy it if that is on another disk, either completely or
-    not at all.
+    """Link the file `source` as `target`, or copy it if `target` is on another disk. `target` is
+    then either complete or absent.
     """
     try:
         os.link(source, target)

@@ -1,4 +1,4 @@
-"""Names the types of values whose parts the type checker does not know, by their meaning."""
+"""Defines type names that give the meaning of values whose parts the type checker does not know."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ LISTINGS = "quick_add_listing"
 LISTINGS_REST = timedelta(minutes=30)
 
 # A listings task is due when an open rollback ends. Price pushes also wait for the rollback, but
-# their due time ignores it: they may be cancelled earlier.
+# it does not change their due time, because they may be cancelled earlier.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
 # Store when the earliest task that the agent can do is due: a pending task is due at its creation,
 # a claimed task when its claim expires.

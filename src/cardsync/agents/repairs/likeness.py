@@ -268,7 +268,7 @@ class Comparison:
         return any(self._shown_by(thing) for thing in self._things)
 
     def _sure(self, element: Element, said: ElementTexts) -> float:
-        """Return the likeness by target, standard use or rare input type, or 0 without these."""
+        """Return the likeness by target, standard use or rare input type, or 0 if none agrees."""
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
         )

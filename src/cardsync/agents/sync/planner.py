@@ -84,8 +84,8 @@ class PlanFacts:
 
 
 def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
-    """Parse `step@version, step, …` from all parameters together. Return None without a text, or
-    for more than 2 KB of text.
+    """Parse `step@version, step, …` from all parameters together. Return None if there is no
+    text, or more than 2 KB of text.
 
     A name without a version means version 1. Unknown names and versions that are not numbers are
     ignored.

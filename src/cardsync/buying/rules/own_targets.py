@@ -20,8 +20,9 @@ from cardsync.prices.inputs.cards_to_price import choices, first_of, guards_of
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.rules.file_queries import CARDS, NOBODY
 
-# A rule's condition may read tables of the seller. On a distributed database, the cards are a part
-# of the statement that is sent to a node, because they can't be a table there.
+# A distributed database sends the statement to the node that has the seller's tables, because a
+# rule's condition may read these. That node has no table of the cards, so they are a part of the
+# statement.
 _FIRST: Final = """
     WITH c AS MATERIALIZED ({cards})
     SELECT {rule}, {guards} FROM c ORDER BY c.id

@@ -103,7 +103,7 @@ _FIGURES: Final = (
     "market_newest WHERE true",
 )
 
-# The columns for the product and the cell of a card in the market; 0 if the card has none.
+# The columns with a card's product and cell in the market, which are 0 if the card has none.
 KEYS: Final = ("market_product", "market_cell")
 
 

@@ -73,7 +73,7 @@ def _pieces(path: Path, file: Any, text: bytes) -> Iterator[bytes]:
         text += piece
         end = _end_of_rows(text)
         if len(text) - end > ROW_BYTES:
-            # An unclosed quote: the chunk ends after the last line, so that only one row is broken.
+            # A quote is not closed. The chunk ends after the last line, so only one row is broken.
             end = text.rfind(b"\n") + 1
         if end:
             yield text[:end]

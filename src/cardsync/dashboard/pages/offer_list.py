@@ -92,8 +92,8 @@ async def found_cards(
 
 
 def wants_of(form: Form, *, some: bool = True) -> list[OfferWant]:
-    """Return the form's cards that have a number of copies. Raises InvalidPayload, also if `some`
-    and there are none.
+    """Return the form's cards that have a number of copies. Raises InvalidPayload for an unreadable
+    form; with `some`, also for a form without such cards.
     """
     wants = []
     for name in form:

@@ -32,7 +32,7 @@ def weekend(here: datetime) -> tuple[datetime | None, datetime]:
 
 
 def evening(here: datetime) -> tuple[datetime | None, datetime]:
-    """Return 5 to 10 PM of today, or of tomorrow after 5 PM. Pure."""
+    """Return 5 PM and 10 PM of today; if 5 PM is past, of tomorrow. Pure."""
     day = here.date() + timedelta(days=1 if here.hour >= 17 else 0)
     return (
         datetime.combine(day, time(17), here.tzinfo),

@@ -92,8 +92,8 @@ async def old_address() -> Response[str]:
 async def decide_chosen(
     request: PageRequest, caller: Caller, form: Form, settings: Settings
 ) -> Response[str]:
-    """Decide about each chosen suggestion separately. One whose evidence changed does not block the
-    others.
+    """Decide about each chosen suggestion separately. A suggestion whose evidence has changed does
+    not block the other suggestions.
     """
     decision = read_decision(form, PER_PAGE)
     if not decision.asked:

@@ -86,7 +86,8 @@ _REVIEWED: Final = """
                AND r.marketplace_id = d.marketplace_id
                AND r.state <> 'accepted')
 """
-# An accepted price after a sale is written again if it changed, or after a day.
+# The accepted price of a card whose sale ended is written again if the price has changed, or a day
+# after the last write.
 _OTHER_WAY: Final = "d.price <> excluded.price OR excluded.since - d.since > interval '1 day'"
 _IN_DRAW: Final = """
     SELECT marketplace_id, CASE WHEN kind = 'held_out' THEN 'held' ELSE 'twin' END

@@ -64,7 +64,8 @@ _COLUMNS: Final = (
     *_PRICES,
     "observed_at",
 )
-# Product lines that are not priced are not searched. The search of a line ends at its first card.
+# Product lines that are not priced are not searched. Each line's search ends at the first card
+# that it finds.
 _GAMES: Final = """
     SELECT line FROM unnest(CAST(:lines AS text[])) line
      WHERE EXISTS (SELECT FROM card c

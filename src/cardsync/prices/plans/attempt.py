@@ -199,8 +199,8 @@ async def _scales(
 
 @dataclass(frozen=True)
 class _Beside:
-    """Compares prices outside the transaction. The transaction's changes are not visible there, so
-    the run must contain them.
+    """Compares prices in another process, which does not see the changes of this transaction. So
+    the run must contain these changes.
     """
 
     heavy: HeavyWork

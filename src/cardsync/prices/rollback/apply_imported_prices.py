@@ -3,8 +3,8 @@ history, in slabs (parts of limited size) under the lease. `platform/work/runner
 
 A rollback's event also removes the targets of its cards and the prices that the seller accepted
 earlier, so that neither the price file nor the next run overwrites the restored prices. A price
-that was observed after the import is not changed. If it was observed so shortly after the import
-that a client's clock may be wrong, it is changed if it still equals the price that the import
+that was observed after the import is not changed, with one exception: it was observed so shortly
+after the import that a client's clock may be wrong, and still equals the price that the import
 replaced.
 """
 

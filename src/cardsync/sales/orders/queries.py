@@ -119,8 +119,8 @@ def _merged(tallied: list[str], order: PageOrder) -> str:
 
 
 async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
-    """Read a page backwards from an index whose nulls are then first: a second query reads the rows
-    with nulls, to put them last.
+    """Read a page backwards from an index. Its nulls would then be first, so a second query reads
+    the rows with nulls, and they are put last.
     """
     some, none = (
         f"{where} AND {order.nulls_apart} IS NOT NULL",

@@ -34,7 +34,7 @@ class PullLink(Base):
     seller_id: Mapped[KeyPart]
     id: Mapped[RowId]
     session_id: Mapped[BigInt]
-    # Null opens all product lines; an empty text opens the items without a product line.
+    # Null: the link shows all product lines. An empty text: only the items without a product line.
     product_line: Mapped[str | None]
     secret_hash: Mapped[bytes] = mapped_column(LargeBinary)
     made_by: Mapped[str]

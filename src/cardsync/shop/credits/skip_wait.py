@@ -97,8 +97,8 @@ async def skip_wait(
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller.state, balance, transaction_id, now, settings)
-    # The facts are read again under the row's lock in two cases: the balance matters, which another
-    # charge may have changed after `caller.state` was read; or a stale lock has to be released.
+    # In two cases the facts are read again under the row's lock. The decision depends on the
+    # balance, which another charge may have changed; or a stale lock has to be released.
     seen = caller.state
     over = sync_state.lock_is_stale(seen, now, settings) or sync_cancel.is_left(seen, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")

@@ -89,8 +89,8 @@ SUMS: Final = _of_each(
 )
 """For each kind: the number of waiting decisions, the oldest time, the money, the first end, an id.
 """
-# A page begins with decisions that stop the whole shop; plans and then prices by their money
-# follow.
+# A page lists first the decisions that stop the whole shop, then plans and then prices, each by
+# the money that they affect.
 _PAGE: Final = queries_of(__package__)["page"].format(waits=_WAITS)
 
 

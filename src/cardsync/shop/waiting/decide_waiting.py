@@ -2,8 +2,7 @@
 caller saw.
 
 The seller's state row is locked first, so that only one of several concurrent callers decides; the
-others get a conflict. The effect depends on the kind of the decision, and is the same as of the
-kind's older routes.
+others get a conflict. An answer has the same effect as the older routes of the decision's kind.
 """
 
 from __future__ import annotations
