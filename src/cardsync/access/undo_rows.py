@@ -77,9 +77,9 @@ class UndoRows:
     images `standing` and `became` of the first changed row, its `columns`, and the number `many` of
     changed rows.
 
-    `room` is the largest number of rows, and what they are called. `free` is a column whose value
-    must be unique, and the sentence about the `holder` of the value. `read` returns the images if
-    the entry does not have them. `then` writes what follows from the undo.
+    `room` is the largest number of rows, and the word for these rows. `free` is a column whose
+    value must be unique, and the sentence about the `holder` of the value. `read` returns the
+    images if the entry does not have them. `then` writes what follows from the undo.
     """
 
     rows: RowImages

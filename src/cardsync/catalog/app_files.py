@@ -36,6 +36,6 @@ def _declared() -> list[tuple[FileKind, frozenset[str]]]:
 
 
 def app_of(header: Sequence[str]) -> FileKind | None:
-    """Return the kind of app export that has this header; None without one."""
+    """Return the kind of app export that has this header; None if no export has it."""
     names = set(map(column_name, header))
     return next((kind for kind, signs in _declared() if signs <= names), None)

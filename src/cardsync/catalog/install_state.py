@@ -215,7 +215,7 @@ class Held(NamedTuple):
 
     @property
     def present(self) -> Version | None:
-        """Return the version in use, even if its object is not stored; None without one."""
+        """Return the version in use, even if its object is not stored, or None."""
         if self.installed_at is None:
             return None
         told = self.content or "", self.digest or "", self.rows, self.skipped, self.bytes

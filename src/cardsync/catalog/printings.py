@@ -72,8 +72,8 @@ _SAID: Final = {
 _SILENT: Final = frozenset({"edition", "normal", "printing"})
 _EDITIONS: Final = frozenset({"1st", "unlimited", "limited"})
 _FOILS: Final = frozenset({"foil", "holofoil"})
-# Editions that a person would name, so that a card without an edition is of another edition. In
-# Yu-Gi-Oh all editions are common, so this does not apply there.
+# Early editions are so rare that a person names them, so a card without an edition is not of one of
+# these. In Yu-Gi-Oh all editions are common, so this does not apply there.
 _EARLY: Final = frozenset({"1st", "limited"})
 _EDITIONS_ARE_COMMON: Final = ("yugioh",)
 _RANKS: Final = ("early", "foil", "parallel", "unnamed")

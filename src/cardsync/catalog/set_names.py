@@ -66,7 +66,7 @@ class Part(NamedTuple):
 
 
 def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return `set_key` and `set_series` (the code before the name; null without one) for `game` and
+    """Return `set_key` and `set_series` (the code before the name, or null) for `game` and
     `set_name`, row for row.
     """
     names = rows.select(pl.col("game").cast(pl.String), pl.col("set_name").cast(pl.String))

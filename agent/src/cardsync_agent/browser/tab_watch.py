@@ -94,8 +94,8 @@ class TabWatch:
             _judge(self._document)
 
     def check_background(self) -> None:
-        """Raise Busy or MarketplaceDown by the page's background requests; called when a
-        post-condition fails.
+        """Raise Busy or MarketplaceDown if a background request of the page met that error. Called
+        when a post-condition fails.
         """
         if self._background is not None:
             _judge(self._background)

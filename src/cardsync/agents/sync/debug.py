@@ -100,8 +100,8 @@ async def _newest_cycle(
     seller_id: int,
     sync_cycle_id: str | None = None,
 ) -> int:
-    """Return the ID of the cycle with the agent's `sync_cycle_id`, or without one of the newest
-    cycle.
+    """Return the ID of the cycle with the agent's `sync_cycle_id`; if that is None, the ID of the
+    newest cycle.
 
     The largest ID is the newest: the start that an agent reports may be in the future.
     """

@@ -31,7 +31,7 @@ async def clearing_coverage_of(
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
-    """Return the route for one of its two paths, one in /api and one outside of it."""
+    """Return a route of the coverage, which has two paths: one in /api and one outside of /api."""
     route = get(
         path,
         operation_id=name,

@@ -209,7 +209,7 @@ async def _new_ids(
         old = rows_of(archive, name, folder)["id"].to_list()
         new = await _next(session, name, len(old) + 1)
         anew[name], spare[name] = dict(zip(old, new, strict=False)), new[-1]
-    # The columns of the cards' table name the shop as member 0.
+    # In the table of cards, member 0 is the shop itself.
     anew["member"][0] = 0
     return NewIds(manifest.seller_id, seller_id, anew, spare, products)
 

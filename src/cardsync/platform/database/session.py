@@ -43,7 +43,7 @@ from cardsync.platform.database.watched_pools import WatchedConnectionPool, Watc
 
 # The key of the seal in a session's `info`.
 SEAL = "seal"
-# The key, in `info`, of the work for the end of a session's transaction.
+# The key, in a session's `info`, of the work to do at the end of its transaction.
 _LAST = "last"
 _HOT_WAIT_SECONDS = 10
 

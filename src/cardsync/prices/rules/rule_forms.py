@@ -154,7 +154,7 @@ def _ways(limits: RuleJson) -> str:
 
 
 def cap_in_words(rule: RuleJson) -> str:
-    """Return the rule's cap: `the daily cap of 20% (15% below $5.00)`; empty without one."""
+    """Return the rule's cap: `the daily cap of 20% (15% below $5.00)`; empty without a cap."""
     cap = rule.get("cap")
     if cap is None:
         return ""

@@ -53,8 +53,8 @@ async def begun_since(
     import priced.
 
     An import that starts again, because it was postponed or its worker was killed, still prices for
-    the time of its first start. It overwrites the targets of the run at a sale's start. The caller
-    has locked `state`.
+    the time of its first start. Such an import overwrites the targets that the run at a sale's
+    start has set. The caller has locked `state`.
     """
     sales = await sales_of(session, state.seller_id)
     late = {sale.id for sale in sales if sale.active(now) and not sale.active(priced_for)}

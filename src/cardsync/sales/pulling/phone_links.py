@@ -111,7 +111,7 @@ _OF_ALL: Final = """
 async def link_of_all(
     session: AsyncSession, caller: Caller, session_id: int, settings: Settings, origin: str
 ) -> PullLinkMade | None:
-    """Return the session's valid link for all games; None without one. The link's secret is derived
+    """Return the session's valid link for all games, or None. The link's secret is derived
     from the installation's secret, so the URL can be returned again.
     """
     named = {"seller": caller.seller_id, "session": session_id}
