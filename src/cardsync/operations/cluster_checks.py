@@ -112,8 +112,8 @@ def spread_faults(
 
 
 def _open_shards(connection: Connection) -> set[str]:
-    """Return the tables of which a shard does not force a policy. One query per worker checks them
-    all.
+    """Return the tables that have a shard without a forced policy. One query per worker checks all
+    tables.
     """
     shards = {
         f"{name}_{shard}": str(name)

@@ -74,9 +74,9 @@ class RuleTest(Base):
 
 
 class AutomatedMove(Base):
-    """The sum of a card's price moves within five minutes that no member clicked, today and at
-    worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). A row with a `source` counts
-    while that source is in effect (`loss/moves.py`).
+    """The sums of a card's price moves within five minutes that no member clicked, in
+    ten-thousandths of a dollar, one for each side of `loss/loss_limits.py`. A row with a `source`
+    counts while that source is in effect (`loss/moves.py`).
     """
 
     __tablename__ = "automated_move"

@@ -49,7 +49,7 @@ _IDLE_SECONDS: Final = 60.0
 # opened a page. The second is the least time between two checks of a shop's size.
 _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
-# The most sellers in `HeavyWork._looked`; if there are more, all are forgotten.
+# The maximum number of sellers in `HeavyWork._looked`, which is emptied when it has more.
 _SELLERS: Final = 5_000
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """

@@ -72,7 +72,7 @@ class Marketplace(Protocol):
         """
 
     def begin_cycle(self) -> None:
-        """Begin a cycle or task: earlier data is not fresh any more."""
+        """Begin a cycle or task. Data that was fetched earlier must not be used any more."""
 
     def turn(self) -> PersonsTurn | None:
         """Return why the adapter waits for its person; None if it does not wait."""

@@ -42,7 +42,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "shared_repair_vote": "Votes are counted over the shops of one installation",
     "upload_request": "Its address for an upload is the old one: the agent asks for another",
 }
-# The conditions of tables of which the archive does not contain all rows.
+# The conditions for the rows of tables that the archive contains only in part.
 WHICH: Final[Mapping[str, str]] = {
     # Tokens of grants end with their grants; the other tokens stay as names in the activity feed.
     "access_token": "grant_id IS NULL",

@@ -166,7 +166,8 @@ def _open_lock(path: Path) -> int:
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
         0o600,
     )
-    if is_root():  # root may work in a user's folder, and the user returns later
+    # If root works in a user's folder, the user must be able to open the lock file later.
+    if is_root():
         owner = path.parent.stat()
         os.fchown(lock, owner.st_uid, owner.st_gid)
     return lock

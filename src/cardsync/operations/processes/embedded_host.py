@@ -26,9 +26,11 @@ from typing import IO
 SYSTEM_USER = "cardsync"
 SYSTEM_DIR = Path("/var/lib/cardsync")
 CLUSTER = "cluster"
-PORT = 5432  # no port is opened: the number ends the socket's name, in a private folder
+# No port is opened. The number is the end of the socket's name, in a private folder.
+PORT = 5432
 SOCKET_NAME = f".s.PGSQL.{PORT}"
-_SOCKET_PATH_BYTES = 103  # the limit of all systems: Linux allows 107, macOS 103
+# Linux allows 107 bytes, macOS 103.
+_SOCKET_PATH_BYTES = 103
 
 
 class EmbeddedError(Exception):

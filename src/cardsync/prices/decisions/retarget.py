@@ -89,8 +89,9 @@ async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) ->
 async def retake_pins(
     session: AsyncSession, seller_id: int, found: RunFindings, now: datetime
 ) -> list[int]:
-    """Price the cards again that were pinned or unpinned while a run wrote targets: the person's
-    change overrides the run. Return the ids of the cards whose target moved.
+    """Find the cards that a person pinned or unpinned while a run wrote targets, and price them
+    again, because a person's change overrides the run. Return the ids of the cards whose target
+    moved.
     """
     pins = await standing.pins_of(session, seller_id, now)
     taken = dict(found.pins.iter_rows())
