@@ -176,9 +176,11 @@ def measured(part: str, chosen: argparse.Namespace, circumstances: tuple[str, st
     measure, options = PARTS[part]
     narrow = {} if chosen.parts else NARROW[part]
     given = {"rows": chosen.rows} | options | narrow
-    named = given | {"vendors": chosen.vendors} if part == "matching" else given
+    named = {name: value for name, value in given.items() if name != "rows"}
+    if part == "matching":
+        named["vendors"] = chosen.vendors
     speed, began = compare.machine_speed(), perf_counter()
-    report = measure(chosen.data, **named)
+    report = measure(chosen.data, given["rows"], **named)
     took = perf_counter() - began
     speed = (speed + compare.machine_speed()) / 2
     report.show()
