@@ -211,13 +211,17 @@ async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, p
 
 
 @pytest.mark.night
-async def test_a_pin_that_is_undone_last_brings_no_undone_acceptance_back(shop, observed, product):  # noqa: F811
+async def test_an_acceptance_is_undone_after_the_pin_that_followed_it(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
+    accepted_pins = await pins(seller)
     answer = await seller.http.put(PIN, json={"price": "12.00"})
     assert answer.status_code == 200, answer.text
-    assert (await undone(seller, "recommendations.accepted")).status_code == 200
+    refused = await undone(seller, "recommendations.accepted")
+    assert (refused.status_code, refused.json()["code"]) == (409, "changed_since")
     assert (await undone(seller, "pricing.pinned")).status_code == 200
+    assert await pins(seller) == accepted_pins
+    assert (await undone(seller, "recommendations.accepted")).status_code == 200
     assert await pins(seller) == []
 
 
