@@ -44,7 +44,7 @@ T = TypeVar("T")
         ),
         "doctor": Command(
             "cardsync.operations.commands:doctor",
-            "Check the installation, a line a part; exit status 1 if any is bad.",
+            "Check the installation, with a line for each part; exit status 1 if a part is bad.",
         ),
         "catalog": Command("cardsync.catalog.commands:catalog", "The shared catalog of products."),
         "market": Command(
@@ -53,7 +53,7 @@ T = TypeVar("T")
         ),
         "buy": Command(
             "cardsync.buying.collections.commands:buy",
-            "Bring a customer's collection to a server, and see what the buy rules pay for it.",
+            "Upload a customer's collection to a server, and show what the buy rules pay for it.",
         ),
         "lots": Command(
             "cardsync.sales.lots.commands:lots",
@@ -368,26 +368,27 @@ ADMIN = {
         "Create, revoke and list tokens of assistants and scripts.",
     ),
     "operator": Command(
-        "cardsync.shop.operators.commands:operator", "Say which members run this installation, too."
+        "cardsync.shop.operators.commands:operator",
+        "Add, remove and list the members who are operators of this installation.",
     ),
     "member": Command(
         "cardsync.shop.accounts.member_commands:member",
-        "Invite, list, change and remove the people of a seller account.",
+        "Invite, list, change and remove the members of a seller account.",
     ),
     "credits": Command(
         "cardsync.shop.credits.commands:credits", "Grant credits and read the ledger."
     ),
     "release": Command(
         "cardsync.agents.releases.commands:release",
-        "Publish versions of the agent and the desktop wrapper, and kill versions that must not run on.",
+        "Publish versions of the agent and the desktop wrapper, and kill versions that must no longer run.",
     ),
     "rotate-secret": Command(
         "cardsync.operations.commands:rotate_secret",
-        "Put a new secret in the place of the installation's, while the service runs or not. What was sealed with the old one is sealed anew; links in mails that were sent before end.",
+        "Replace the installation's secret, whether the service runs or not. Data that was sealed with the old secret is sealed again; links in mails that were sent before stop working.",
     ),
     "workflow": Command(
         "cardsync.agents.workflows.commands:workflow",
-        "Publish workflow packs for the agents, and kill versions that must not be used on.",
+        "Publish workflow packs for the agents, and kill versions that must no longer be used.",
     ),
 }
 

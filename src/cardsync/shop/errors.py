@@ -10,8 +10,8 @@ from cardsync.platform.errors import TOP_UP_PATH, Problem, WithStatus
 
 
 class IdempotencyKeyRequired(Problem):
-    """The header X-Idempotency-Key is missing or blank. Send a new key, such as a UUID, for each
-    wait that you want to skip.
+    """The header X-Idempotency-Key is missing or blank; send a new key, a UUID say, for each wait
+    that you want to skip.
     """
 
     status = 400
