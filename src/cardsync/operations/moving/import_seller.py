@@ -48,6 +48,10 @@ Say = Callable[[str], None]
 _ROWS: Final = 50_000
 
 
+# Each of these is computed anew from the rows that came.
+_FIGURES: Final = (
+    Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS, Figure.ORDER_SEARCH, Figure.RECOMMENDATIONS,
+)  # fmt: skip
 # Time limit of a statement, and the interval at which the server checks that the command is still
 # connected.
 _SECONDS: Final = 600.0
@@ -338,7 +342,7 @@ async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest)
     account = await session.get_one(Account, seller_id)
     # The seller consented only to the network of the other installation.
     await exposure.follow(session, account, now)
-    for figure in (Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS, Figure.RECOMMENDATIONS):
+    for figure in _FIGURES:
         await mark_due(session, seller_id, figure)
     summary = (
         f"the shop came from another installation, as of {manifest.made_at:%Y-%m-%d %H:%M} UTC"

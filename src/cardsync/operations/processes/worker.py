@@ -62,6 +62,7 @@ from cardsync.prices.runs.sale_runs import begin_sale_runs
 from cardsync.sales.lots.settle_uses import LOTS
 from cardsync.sales.orders.ingest import drain_orders
 from cardsync.sales.orders.sales_sums import SALES_SUMS
+from cardsync.sales.orders.search_parts import ORDER_SEARCH
 from cardsync.shop.accounts import deletion, left_objects
 from cardsync.shop.notices import look, send_mail, send_webhooks
 from cardsync.shop.notices.record_notices import MAIL, WEBHOOKS
@@ -92,7 +93,9 @@ STREAMS: dict[str, AnyTask] = {
     **TASKS,
 }
 # The declarations of all kept figures (docs/derived.md).
-KEPT: tuple[KeptFigure[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
+KEPT: tuple[KeptFigure[Any], ...] = (
+    STOCK, LOTS, SALES_SUMS, ORDER_SEARCH, OFFERS, CELLS, RECOMMENDATIONS,
+)  # fmt: skip
 # A worker runs one import or housekeeping job at a time. Meanwhile it also fetches one picture at a
 # time, checks a few shops for notices, sends notices, and downloads catalogs, so that no import
 # waits for another machine. Sending mostly waits, so it has many slots; a shop uses one slot for

@@ -48,6 +48,7 @@ class Lock(StrEnum):
     STOCK = "stock"
     LOTS = "lots"
     SALES_SUMS = "sales_sums"
+    ORDER_SEARCH = "order_search"
     OFFERS = "network"
     CELLS = "network_cells"
     RECOMMENDATIONS = "recommendations"

@@ -25,6 +25,7 @@ from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders import items
 from cardsync.sales.orders.refunds import refund_amount_sql
 from cardsync.sales.orders.rows import KINDS, Rows
+from cardsync.sales.orders.search_parts import forget_parts
 from cardsync.sales.orders.shipping_type import shipping_type_sql
 
 # Up to this many order numbers are looked up one by one; for more, all of the seller's orders are
@@ -90,6 +91,10 @@ async def apply(
         if "order_date" in columns:
             moved = "i.order_date IS DISTINCT FROM o.order_date"
             await mark_changed(session, _DATES.format(narrowed=narrowed, which=moved), values)
+        if "buyer_name" in columns:
+            renamed = _RENAMED.format(narrowed=narrowed, new=columns["buyer_name"])
+            found = await session.scalars(text(renamed), _bound(renamed, values))
+            await forget_parts(session, seller_id, found.all())
         written += await run(session, update_sql(columns, narrowed), values)
     if kind != "shipping":
         await _mark_written(session, rows, written, narrowed, values)
@@ -99,6 +104,11 @@ async def apply(
 _DATES = """
     SELECT DISTINCT o.order_date FROM incoming i JOIN orders o ON o.order_number = i.order_number
      WHERE o.seller_id = :seller {narrowed} AND {which}
+"""
+
+_RENAMED = """
+    SELECT o.id FROM incoming i JOIN orders o ON o.order_number = i.order_number
+     WHERE o.seller_id = :seller {narrowed} AND {new} IS DISTINCT FROM o.buyer_name
 """
 
 # The cards of the written orders: a cancelled or refunded order gives its copies back to lots.
@@ -157,8 +167,12 @@ def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
 
 async def _unknown(session: AsyncSession, known: str, values: Mapping[str, object]) -> int:
     statement = f"SELECT count(*) FROM incoming WHERE order_number NOT IN ({known})"
-    bound = {name: value for name, value in values.items() if f":{name}" in statement}
-    return int((await session.execute(text(statement), bound)).scalar_one())
+    found = await session.execute(text(statement), _bound(statement, values))
+    return int(found.scalar_one())
+
+
+def _bound(statement: str, values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if f":{name}" in statement}
 
 
 AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "refund_amt", "product_weight"])

@@ -115,7 +115,7 @@ async def _write(
             # Open pages of pulls refresh, because an order on them may have changed.
             await notify(session, PULLS, f"{mine.seller_id}:")
             if upload.kind != "shipping":
-                await mark(session, upload.seller_id, Figure.SALES_SUMS)
+                await mark(session, upload.seller_id, Figure.SALES_SUMS, Figure.ORDER_SEARCH)
     return applied
 
 

@@ -276,6 +276,29 @@ class SalesReport(Base):
     received_at: Mapped[datetime]
 
 
+class OrderSearchPart(Base):
+    """Up to 65,536 orders whose search texts are listed by gram: those with ids above `after_id`,
+    up to `last_id`. `ids` contains the packed ids of the orders (`search_grams.py`).
+    """
+
+    __tablename__ = "order_search_part"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    after_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    last_id: Mapped[int] = mapped_column(BigInteger)
+    orders: Mapped[int]
+    ids: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class OrderSearchGram(Base):
+    """The places of the orders of a part whose search texts contain a gram."""
+
+    __tablename__ = "order_search_gram"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    gram: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    after_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    places: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 class CustomerOrder(Base):
     """The customer and the profit of an order. `name` is a hash of the customer's name. `costed` of
     the `pieces` have a known cost, and `profit` covers only these.

@@ -1,9 +1,10 @@
 """Reads a page of a seller's orders with their items, and the number of orders of each status.
 
 The ids of the page are read first, and then its rows. For a filter by only date, status, refund and
-shipping type, `order_tally` has the counts, and an index is sorted like the page. For any other
-filter, orders are scanned: a probe of the first orders finds a page of frequent matches, and a scan
-of all orders finds and counts rare matches.
+shipping type, `order_tally` has the counts, and an index is sorted like the page. A text that few
+orders contain is looked up by its grams (`search_parts.py`). For any other filter, orders are
+scanned: a probe of the first orders finds a page of frequent matches, and a scan of all orders
+finds and counts rare matches.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from cardsync.sales.orders.pullable import (
     on_the_way,
 )
 from cardsync.sales.orders.schemas import ORDER_COLUMNS, ItemRow, OrderRow, order_row
+from cardsync.sales.orders.search_parts import MAY_CONTAIN, may_contain
 
 Values = dict[str, Any]
 Counts = dict[str, int]
@@ -153,10 +155,15 @@ async def _scanned(
     others, of_others = other_conditions(wanted)
     status, of_statuses = of_status(wanted)
     values = values | of_tallied | of_others | of_statuses
+    listed = await may_contain(reading, caller.seller_id, wanted.search) if wanted.search else None
+    if listed is not None:
+        others.append(MAY_CONTAIN)
+        values |= listed
     everything = all_of(*tallied, *others)
     reach = wanted.offset + wanted.per_page
     if (
-        not _is_rare(wanted)
+        listed is None
+        and not _is_rare(wanted)
         and order.indexed
         and order.nulls_apart is None
         and reach * REACHED_BY <= PROBED
