@@ -22,6 +22,7 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh
 from cardsync.sales.orders.search_grams import (
     PART,
+    Places,
     ids_at,
     orders_by_gram,
     packed_ids,
@@ -94,17 +95,20 @@ def _found(
     lists: dict[int, list[bytes]] = {}
     for after, places in rows:
         lists.setdefault(after, []).append(places)
-    found: list[int] = []
-    listed = 0
+    found: list[tuple[bytes, Places]] = []
+    listed = number = 0
     for after, last, _, ids in parts:
         if after != listed:
             break
         listed = last
         if len(lists.get(after, ())) == grams and len(at := places_of_all(lists[after])):
-            found += ids_at(ids, at)
-            if len(found) > FOUND:
-                return None
-    return {"found": found, "listed": listed} if listed else None
+            found.append((ids, at))
+            number += len(at)
+        if number > FOUND:
+            return None
+    if not listed:
+        return None
+    return {"found": [order for ids, at in found for order in ids_at(ids, at)], "listed": listed}
 
 
 async def forget_parts(session: AsyncSession, seller_id: int, changed: Sequence[int]) -> None:
