@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import cast
 
 import polars as pl
 from sqlalchemy import text
@@ -88,13 +89,7 @@ async def apply(
         written = await run(session, insert_sql(new_columns(rows, kind), known), values)
     columns = merged_columns(rows, kind)
     if columns and skipped + written < rows.frame.height:
-        if "order_date" in columns:
-            moved = "i.order_date IS DISTINCT FROM o.order_date"
-            await mark_changed(session, _DATES.format(narrowed=narrowed, which=moved), values)
-        if "buyer_name" in columns:
-            renamed = _RENAMED.format(narrowed=narrowed, new=columns["buyer_name"])
-            found = await session.scalars(text(renamed), _bound(renamed, values))
-            await forget_parts(session, seller_id, found.all())
+        await _mark_former(session, columns, narrowed, values)
         written += await run(session, update_sql(columns, narrowed), values)
     if kind != "shipping":
         await _mark_written(session, rows, written, narrowed, values)
@@ -106,9 +101,13 @@ _DATES = """
      WHERE o.seller_id = :seller {narrowed} AND {which}
 """
 
-_RENAMED = """
-    SELECT o.id FROM incoming i JOIN orders o ON o.order_number = i.order_number
-     WHERE o.seller_id = :seller {narrowed} AND {new} IS DISTINCT FROM o.buyer_name
+_DAYS = "SELECT unnest(CAST(:days AS date[])) AS order_date"
+
+# The stored orders whose date or whose buyer's name the upload changes.
+_FORMER = """
+    SELECT o.id, o.order_date, {moved} AS moved, {renamed} AS renamed
+      FROM incoming i JOIN orders o ON o.order_number = i.order_number
+     WHERE o.seller_id = :seller {narrowed} AND ({moved} OR {renamed})
 """
 
 # The cards of the written orders: a cancelled or refunded order gives its copies back to lots.
@@ -116,6 +115,30 @@ _SOLD = """
     SELECT x.sku_id FROM orders o JOIN order_item x ON x.seller_id = :seller AND x.order_id = o.id
      WHERE o.seller_id = :seller {narrowed} AND o.updated_at = :now
 """
+
+
+async def _mark_former(
+    session: AsyncSession,
+    columns: Mapping[str, str],
+    narrowed: str,
+    values: Mapping[str, object],
+) -> None:
+    """Mark the former days of orders, and remove the parts with former buyers' names. One statement
+    finds both, because it reads all orders of the shop for a large upload.
+    """
+    moved, renamed = (
+        f"{columns[name]} IS DISTINCT FROM o.{name}" if name in columns else "false"
+        for name in ("order_date", "buyer_name")
+    )
+    if moved == renamed:
+        return
+    statement = _FORMER.format(moved=moved, renamed=renamed, narrowed=narrowed)
+    found = (await session.execute(text(statement), _bound(statement, values))).all()
+    if days := list({row.order_date for row in found if row.moved}):
+        await mark_changed(session, _DAYS, {"seller": values["seller"], "days": days})
+    await forget_parts(
+        session, cast(int, values["seller"]), [row.id for row in found if row.renamed]
+    )
 
 
 async def _mark_written(
