@@ -14,8 +14,8 @@ DAYS: Final = 7
 
 
 def show(console: Console, http: httpx.Client, collection_id: int) -> None:
-    """Make an offer at the prices of the buy rules, and print it. Without a value there is no
-    offer.
+    """Make an offer at the prices of the buy rules, and print it. If the rules value no card of the
+    collection, print nothing.
     """
     customer = http.post("/api/buying/customers", json=CUSTOMER).json()
     body = {"collection_id": collection_id, "customer_id": customer["id"]}

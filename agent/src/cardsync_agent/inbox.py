@@ -53,8 +53,8 @@ class OrderFile:
 
 @dataclass(frozen=True)
 class _Look:
-    """The state of one file at one moment. Equal states 2 s apart mean that no program is writing
-    it.
+    """The state of one file at one moment. If two states 2 s apart are equal, no program is writing
+    the file.
     """
 
     path: Path

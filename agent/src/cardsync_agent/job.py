@@ -81,8 +81,8 @@ class Job:
             self.call(what, self._check_not_cancelled)
 
     def _check_not_cancelled(self) -> None:
-        """Raise if the cycle was cancelled. The lock is no evidence, because the server clears it
-        after it has priced the upload; the upload's record has the cycle's state.
+        """Raise if the cycle was cancelled. The upload's record has the cycle's state. A missing
+        lock proves nothing, because the server also clears the lock after pricing the upload.
         """
         upload_id = self.cycle.upload_id
         if upload_id and self.client.upload(upload_id).get("cycle_cancelled") is True:

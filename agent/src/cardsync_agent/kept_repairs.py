@@ -22,9 +22,9 @@ State = Literal["proposed", "confirmed", "used", "failed", "wrong"]
 class KeptRepair(msgspec.Struct, kw_only=True):
     """`lost` describes the element as the pack has it, `found` is the selector that replaces it.
 
-    A proposed repair waits for a person. A person has approved a confirmed repair and rejected a
-    wrong repair. With a used repair the post-condition of a reading step was satisfied, with a
-    failed repair it was not.
+    The states: a proposed repair waits for a person, who then approves it (confirmed) or rejects it
+    (wrong). A used repair was tried in a reading step, and the step's post-condition was satisfied;
+    after a failed repair the post-condition was not satisfied.
     """
 
     number: int
@@ -74,8 +74,8 @@ class KeptRepairs:
         return [one.found for one in self._of(workflow, step, lost) if one.state == "wrong"]
 
     def note(self, repair: KeptRepair) -> KeptRepair:
-        """Store a repair, or its new state. A wrong repair stays wrong. A confirmed repair waits
-        for the person again if its element now shows something else.
+        """Store a repair, or its new state. A wrong repair stays wrong. A confirmed repair
+        becomes a proposed repair again if its element now has another text.
         """
         with self._changing() as kept:
             for one in kept:

@@ -320,8 +320,8 @@ def _item(record: Record, say: Say) -> Row:
 
 
 def _by_order(rows: Iterable[Row]) -> list[Row]:
-    """Group the rows by order: rows without a SKU replace the order's earlier rows without one, so
-    an order must not be divided over two uploads.
+    """Group the rows by order. An order must not be divided over two uploads, because rows without
+    a SKU replace the order's earlier rows without a SKU.
     """
     grouped: dict[str, list[Row]] = {}
     for row in rows:

@@ -42,7 +42,8 @@ class Repairs:
         screenshot: Callable[[], bytes] | None = None,
     ) -> T:
         """Return the result of `look` for the selector or, if that raises NotFound, for the
-        server's repair. Raises NotFound with both reasons, and Refused.
+        server's repair. Raises Refused, or NotFound with the reasons why neither the selector nor a
+        repair finds the element.
         """
         try:
             return look(selector)
@@ -60,7 +61,8 @@ class Repairs:
         self, lost: Lost, missing: NotFound, screenshot: Callable[[], bytes] | None = None
     ) -> Repair:
         """Return the server's repair, which is yet to be tried. The caller reports the result by
-        `held` or `did_not_hold`. Raises NotFound with both reasons, and Refused.
+        `held` or `did_not_hold`. Raises Refused, or NotFound with the reason of `missing` and the
+        reason why there is no repair.
         """
         try:
             repair = self._client.heal(_cut(lost), screenshot and screenshot())

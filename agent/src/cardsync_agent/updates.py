@@ -240,8 +240,8 @@ class Updates:
         memory = self._store.memory
         if not self._policy.command or memory.update_commanded == release.sha256:
             return
-        # The start is journaled first: an installer that ends this agent half-way must not be
-        # started by each agent that follows.
+        # The start is journaled first: if the installer ends this agent half-way, the next agent
+        # must not start the installer again.
         memory.update_commanded = release.sha256
         self._store.save()
         arguments = [*shlex.split(self._policy.command, posix=os.name != "nt"), str(file)]

@@ -25,7 +25,9 @@ def checked_server(text: str, name: str = "--server") -> str:
 
 
 def checked_key(text: str) -> str:
-    """Return the key without white space around it. Raises UsageProblem, which never contains it."""
+    """Return the key without white space around it. Raises UsageProblem, which never contains the
+    key.
+    """
     key = text.strip()
     if not (key and key.isascii() and key.isprintable() and " " not in key):
         raise UsageProblem(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 _ENDED: Final = (errors.PullLinkEnded, errors.OfferLinkEnded, errors.AccountSuspended)
-# The link that the request opened. Each room has its own type for it.
+# The link that the request opened. Each package with links has its own type of link.
 LINK: Final = ScopeValue[Any]("link")
 Find = Callable[[Database, str], Awaitable[tuple[Caller, Any]]]
 

@@ -1,7 +1,7 @@
 """Serves the Model Context Protocol at /mcp. One address serves version 2026-07-28 and the versions
 of 2025, without sessions; each answer is one JSON document.
 
-A request is admitted like any other request with a key or a token before the protocol is parsed.
+Before the protocol is parsed, a request is admitted like any other request with a key or a token.
 The protocol's library is imported at the first request, so that a process without assistants does
 not load it.
 """

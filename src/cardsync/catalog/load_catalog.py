@@ -49,7 +49,8 @@ _ROWS_MOST = 1_000_000
 # column contradicts it.
 _PRINTING = ("game", "set_key", "name_key", "number_key")
 _PRINTING_OR_NULL = ("back_key", "variant_key", "language_key", "sealed")
-# A row without a value in one of these columns keeps the value of another source.
+# If a row has no value in one of these columns, the product keeps its value, which another source
+# may have set.
 _FILLED = (
     "set_code",
     "rarity",

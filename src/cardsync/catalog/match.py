@@ -348,7 +348,7 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
         )
         .join(lines.select("row", "of_row", "number_total"), on="row")
         .join(totals, on="product_id", how="left")
-        # In a part, an equal number counts only if the totals are equal, or the product has none.
+        # In a part of a set, a product with a total matches only a line with the same total.
         .filter(
             pl.col("of_product").is_null() | pl.col("of_product").eq_missing(pl.col("number_total"))
         )

@@ -17,8 +17,8 @@ from cardsync.platform.texts import apart, is_ascii, spaced, together, words_tab
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"
 _PLAIN_NUMBER = r"#?([A-Za-z]*[0-9][A-Za-z0-9]*[*★+]?)"
-# A number after a dash at the end of a name. Without a total, it is a number only if the dash has
-# spaces around it ("Porygon-2" is a name).
+# A number after a dash at the end of a name. A number without the set's total counts only if the
+# dash has spaces around it, because "Porygon-2" is a name.
 _SUFFIX = rf"(?:\s*-\s*{_NUMBER}|\s+-\s+{_PLAIN_NUMBER})\s*($|{_OPENS}|\[)"
 _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"
 

@@ -51,8 +51,8 @@ _RULES = {
     ),
     "lorcana": ((r"^disney lorcana (?!promo cards)", ""),),
 }
-# The hash of all rules and aliases. If it has changed since a catalog was loaded, the catalog's set
-# keys may be wrong, so it is loaded again.
+# The hash of all rules and aliases. If the hash has changed since a catalog was loaded, the
+# catalog's set keys may be wrong, so the catalog is loaded again.
 EDITION: Final = hashlib.sha256(repr((BY_GAME, _RULES)).encode()).hexdigest()[:12]
 
 

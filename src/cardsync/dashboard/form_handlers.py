@@ -137,7 +137,7 @@ def post_form(
     opt: Mapping[str, object] | None = None,
     **given: object,
 ) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
-    """Make a function the handler of a form on the signed-in member's pages.
+    """Return a decorator that makes a function the handler of a form on a signed-in member's pages.
 
     The function's parameters may name `form`, and one of `session`, `bounded` (for long statements)
     and `writer`. Each of these three is one transaction, committed unless the function raises;

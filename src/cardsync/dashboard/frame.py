@@ -109,7 +109,7 @@ def _counts(caller: Caller, read: WaitingCounts, now: datetime) -> dict[str, int
 def sync_line(
     reader: Reader, caller: Caller, seen_at: datetime | None, settings: Settings
 ) -> SyncLine:
-    """Return the state of the sync in a few words: running, offline, when the last one ended, or
+    """Return the state of the sync in a few words: running, offline, when the last sync ended, or
     not yet synced. Pure.
     """
     state, now = caller.state, reader.now

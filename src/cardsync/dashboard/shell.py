@@ -163,8 +163,8 @@ _BESIDE_BOXES = ("put", "box")
 
 
 def box_page(box: Box) -> str:
-    """Return the address of a box. Upper and lower case do not matter in it, unlike in the
-    addresses of other pages.
+    """Return the address of a box. Boxes' addresses ignore upper and lower case; the addresses of
+    other pages, such as /shelves/put, do not.
     """
     label = str(box)
     return f"/shelves/{quote(label.title() if label in _BESIDE_BOXES else label, safe='')}"

@@ -140,7 +140,8 @@ async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     adopted = await products.adopted(database, waiting["product_id_old"].to_list())
     if adopted.is_empty():
         return rows
-    # Without `identity_hash_old`, `diff.changes` writes the row, and `identify` matches it again.
+    # A row whose `identity_hash_old` is null is matched again by `identify` and written by
+    # `diff.changes`.
     joined = rows.join(adopted, on="product_id_old", how="left", maintain_order="left")
     return joined.with_columns(
         identity_hash_old=pl.when(pl.col("adopted_id").is_null()).then("identity_hash_old")

@@ -37,7 +37,7 @@ class Outcome:
     limited: pl.DataFrame | None = None
     # The large price moves that the seller confirmed, if the upload needed review for them.
     confirmed: pl.DataFrame | None = None
-    # The priced cards with the promotion that set the target, if targets were set.
+    # The priced cards and the promotions that set targets; None if the run set no targets.
     sold: on_sale.OnSale | None = None
     reviews: RunFindings | None = None
 

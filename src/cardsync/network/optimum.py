@@ -161,8 +161,8 @@ def _of_some(
     most_sellers: int | None,
     start: Sequence[int] | None,
 ) -> Split | None:
-    """Solve with only the offers `some`. In the returned split, the copies of all other offers are
-    0.
+    """Solve with only the offers at the positions `some`. The returned split has 0 copies of all
+    other offers.
     """
     smaller = Basket(basket.wanted, [basket.offers[at] for at in some], basket.postage)
     begin = None if start is None else [start[at] for at in some]

@@ -3,7 +3,7 @@ limited depth.
 
 Inflating blocks, so async callers use a thread. isal's file reader streams its input, verifies the
 CRC and length of each gzip member, and takes time linear in the number of members. A loop over
-`unused_data` would take quadratic time.
+zlib's `unused_data` would take quadratic time.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ def read_parameters_first(app: Litestar) -> None:
 
 
 def shapes_of(handler: HTTPRouteHandler, model: KwargsModel) -> dict[str, tuple[Any, Any]]:
-    """Return the values that a client sends for a route: each parameter and the body (`data`), with
-    the field of Litestar's signature and its annotation. They belong to the handler or to its
-    dependencies.
+    """Return the field of Litestar's signature and the annotation of each value that a client sends
+    for a route, by name. The values are the parameters of the handler and of its dependencies, and
+    the body (`data`).
     """
     providers = [each.provide for batch in model.dependency_batches for each in batch]
     signatures = [handler.signature_model, *(each.signature_model for each in providers)]

@@ -36,7 +36,7 @@ class Draft:
 
 
 def table_of(draft: Draft, base: Path) -> dict[str, Value | dict[str, Value]]:
-    """Return the shop's table without default values. Pure."""
+    """Return the shop's table of the settings file, without default values. Pure."""
     table: dict[str, Value | dict[str, Value]] = {
         "server": draft.server,
         "key_file": _relative(draft.key_file, base),

@@ -123,7 +123,7 @@ def _ask_server_and_key(
         if not ask.asks:
             raise UsageProblem(trouble)
         _print(f"  {trouble}")
-        # A key that the server has refused is not a default.
+        # The next question does not offer a key that the server has refused as its default.
         own = None if "does not accept" in trouble else key
     if key_file is not None:
         return server, None, key_file

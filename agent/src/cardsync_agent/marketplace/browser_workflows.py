@@ -31,7 +31,8 @@ from cardsync_agent.workflow.perform import Outcome, Tools, perform
 from cardsync_agent.workflow.step_repairs import StepRepairs
 
 _TRIES = 3
-# If the marketplace asks for a longer wait, the step fails, and so do all steps within that wait.
+# If the marketplace asks the agent to wait, a step waits at most this many seconds; it fails at
+# once if more of the wait is left.
 _LONGEST_WAIT = 900.0
 _SLICE = 5.0
 

@@ -1,4 +1,4 @@
-"""Decides whether a shop rests now: because a person paused it, or in its quiet hours.
+"""Decides whether a shop's agent rests now: because a person paused it, or in its quiet hours.
 
 A pause is one file in the shop's home, so it survives restarts and works while no agent runs.
 """
@@ -22,7 +22,9 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True)
 class Rest:
-    """`until` is None if only `cardsync-agent resume` ends it."""
+    """Why, and until when, the agent rests. `until` is None if only `cardsync-agent resume` ends
+    the rest.
+    """
 
     reason: str  # paused, or quiet_hours
     until: datetime | None
@@ -36,7 +38,7 @@ class Rest:
 
 
 def rest_now(home: Path, quiet: Sequence[Span]) -> Rest | None:
-    """Return why the shop of this home rests, or None if it works."""
+    """Return why the agent of the shop with this home may not work now, or None if it may."""
     if (pause := read_pause(home)) is not None:
         return pause
     wall = clock.local_wall(clock.now())

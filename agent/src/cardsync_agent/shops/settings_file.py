@@ -94,7 +94,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_settings(path: Path) -> Settings:
-    """Read the settings file. Raises UsageProblem with one sentence, also if it is missing."""
+    """Read the settings file. Raises UsageProblem with one sentence, also for a missing file."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:

@@ -41,9 +41,9 @@ _LOOK = r"""
 
 @dataclass(frozen=True)
 class Seen:
-    """The properties of an element. `leads_to` is the target of its link or form, empty without
-    one. `frame` means that the element is or contains an embedded page, `beside` that its form has
-    a filled password field.
+    """The properties of an element. `leads_to` is the target of its link or form; empty if it
+    has neither. `frame` means that the element is or contains an embedded page, `beside` that its
+    form has a filled password field.
     """
 
     tag: str

@@ -59,7 +59,8 @@ class Bucket:
 
     def state(self, now: float) -> str:
         """Return the item for the RateLimit header: how many requests may be sent now, and the
-        seconds until the bucket is full; if none may be sent, the seconds until the next one may.
+        seconds until the bucket is full; if no request may be sent now, the seconds until the next
+        request may be sent.
         """
         left = gcra.remaining(self.limit, self.tat, now)
         if left:

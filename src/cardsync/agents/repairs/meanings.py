@@ -1,8 +1,9 @@
 """Finds the meanings that a word of a page's control may have, in English and in the languages into
 which browsers translate pages. Pure.
 
-Each line is one meaning. `*` marks an action, `!` a different action on the same object: "delete
-export" and "export help" do not mean "export". A word on two lines may have either meaning.
+Each line of `_TABLE` is one meaning. `*` marks an action. `!` marks an action that an element may
+name only if the lost element names it, too: buttons "delete export" and "export help" do not
+replace the button "export". A word on two lines may have either meaning.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ from cardsync.agents.sync.price_events import note_price_events
 from cardsync.platform import clock
 from cardsync.platform.limits import STEP_ERROR_CHARACTERS
 
-# The function that requests the order data which a cycle did not deliver, by the cycle's start and
-# the current time. The route passes it, because this package may not import `orders`.
+# A function that requests the order data that a cycle did not deliver; its last two arguments are
+# the cycle's start and the current time. The route passes the function, because this package may
+# not import `orders`.
 AskForMissing = Callable[[AsyncSession, int, datetime, datetime], Awaitable[None]]
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]

@@ -110,7 +110,7 @@ def own_steps(kind: str) -> tuple[str, ...]:
 
 
 def steps_of(kind: str, *, read_only: bool) -> tuple[str, ...]:
-    """Return the kind's own steps and all their prerequisites, which come first."""
+    """Return the kind's own steps and all their prerequisites, in the order of execution."""
     wanted = set(own_steps(kind))
     for name in reversed(STEPS):
         if name in wanted:

@@ -1,5 +1,5 @@
-"""Checks a screenshot in base64, and returns the picture's bytes or raises the reason of an error.
-Pure.
+"""Checks a screenshot in base64, and returns the picture's bytes or raises an error with the
+reason. Pure.
 
 Only the PNG container is checked, chunk by chunk; the picture is never decoded.
 """

@@ -220,7 +220,9 @@ async def _newest(
     products: pl.Series,
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the looks and the figures of these products, or of all products if these are many."""
+    """Return the rows of `market_look` and `market_newest` for these products; for all products if
+    these are many.
+    """
     which: dict[str, object] = {}
     count = len(products)
     if few := count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
@@ -372,6 +374,8 @@ def _with_network(evidence: pl.DataFrame, others: pl.DataFrame, now: datetime) -
 
 
 def _network_is_taken(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
-    """Return whether the network's figures are used: they exist, and no fresh ones were imported."""
+    """Return whether the network's figures are used, because they exist and no fresh figures were
+    imported.
+    """
     old = pl.col(own) < pl.lit(now - fresh, TIME).cast(pl.Int64)
     return pl.col(other).is_not_null() & (pl.col(own).is_null() | old)

@@ -71,8 +71,8 @@ def summed(sales: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(listed: pl.DataFrame, summed: pl.DataFrame) -> pl.DataFrame:
-    """Return listings and sums of sales in one frame; a cell without one of them has a count of
-    zero.
+    """Return the listings and the sums of sales of each cell in one frame. The count of listings or
+    of sales is 0 for a cell that has none.
     """
     both = listed.join(summed, on=CELL, how="full", coalesce=True)
     return both.with_columns(pl.col(_COUNTS).fill_null(0))

@@ -74,8 +74,8 @@ def _number(card: Record) -> str:
 
 
 def _finishes(card: Record) -> list[str | None]:
-    """Return the finishes. The only finish of a card is None if it is a foil, because the
-    marketplace does not name it.
+    """Return the card's finishes. If a card exists only as a foil, its finish is None, because the
+    marketplace does not name that finish.
     """
     foils = card.get("foilTypes")
     if not isinstance(foils, list) or len(foils) < 2:

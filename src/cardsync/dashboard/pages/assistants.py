@@ -1,5 +1,5 @@
-"""The page of connected assistants: each one's permissions and use, and how to connect
-another one.
+"""The page of connected assistants: the permissions and the use of each assistant, and how to
+connect another assistant.
 """
 
 from __future__ import annotations

@@ -102,8 +102,9 @@ async def collection_page(
     page = paging_of(request, read_collections.ROWS_PER_PAGE).page
     waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
     valued = None
-    # Valuing a collection is slow. So the page does not do it while it reloads every two seconds,
-    # nor while rows wait for choices, unless the address requests the value.
+    # Valuing a collection is slow. So the page values it only after it was read (until then the
+    # page reloads every two seconds), and while rows wait for choices only if the address requests
+    # the value.
     asked = "value" in request.query_params
     if found.state == "done" and (asked or not waiting.rows):
         valued = await value_collection.value_collection(

@@ -104,7 +104,7 @@ async def settle_missing(
 @post_form("/orders/mark_shipped")
 async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     """Mark the ticked orders as shipped, except orders with a missing card. The next page asks what
-    to do with the orders that have one.
+    to do with these.
     """
     ticked = ids_of(form.all("order"))
     sure = form[CONFIRM] == "true"

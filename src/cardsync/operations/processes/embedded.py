@@ -138,7 +138,8 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
         _ensure_role_and_database(server)
         return server
     finally:
-        fcntl.flock(start, fcntl.LOCK_UN)  # closing is not enough if a forked process has a copy
+        # Closing the file keeps the lock while a forked process has a copy of the descriptor.
+        fcntl.flock(start, fcntl.LOCK_UN)
         os.close(start)
 
 

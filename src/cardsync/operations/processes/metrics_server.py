@@ -30,7 +30,7 @@ from cardsync.platform.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# No process has this ID; files with it contain the counts of dead processes.
+# The ID in the names of the files with the counts of dead processes. No process has this ID.
 _DEAD = "0"
 _folding = threading.Lock()
 _Counts: Any = MmapedDict

@@ -169,8 +169,8 @@ def _speaks(connection: Connection) -> bool:
 async def still_there(connection: Connection) -> None:
     """Check a connection before the pool returns it; raise if the server has closed it.
 
-    The check costs a round trip only if the connection has something to read. Thanks to
-    it, no read fails after a restart of the database.
+    The check costs a round trip only if the connection has something to read. Because of the check,
+    no read fails after a restart of the database.
     """
     if _speaks(connection):
         await AsyncConnectionPool.check_connection(connection)

@@ -22,8 +22,8 @@ def grouped_by_hash() -> str:
     """Group a few large groups by hash: otherwise the planner sorts all rows, on disk if they are
     many.
 
-    Without this setting 400,000 cards cost 1.3 times PostgreSQL's processor time, and 39 MB on
-    disk; bench/fences.py measures it.
+    Without this setting, grouping 400,000 cards takes PostgreSQL 1.3 times the processor time, and
+    39 MB on disk; bench/fences.py measures both.
     """
     return "SELECT set_config('enable_sort', 'off', true)"
 
@@ -32,15 +32,15 @@ def grouped_by_sorting() -> str:
     """Group many small groups by sorting: a hash table of hundreds of thousands of customers is
     slow.
 
-    Without this setting the customers of 100,000 orders take 2.0 times as long; bench/fences.py
-    measures it.
+    Without this setting, grouping 100,000 orders by customer takes 2.0 times as long;
+    bench/fences.py measures it.
     """
     return "SET LOCAL enable_hashagg = off"
 
 
 def joined_by_hash() -> str:
-    """Join new rows by hash: the statistics may not include them yet, and a nested loop would read
-    all rows for each of them.
+    """Join new rows by hash: while the statistics do not include the new rows, the planner may
+    choose a nested loop, which reads all rows for each new row.
 
     The cards of 50,000 orders that arrived since the last ANALYZE are found in 0.4 s; without this
     setting the query ran for over 40 s (ADR 45).
@@ -58,8 +58,8 @@ def planned_each_time() -> str:
     PostgreSQL makes at the fifth run, does not consider rows that this transaction wrote, and would
     read all of them in each run.
 
-    Without this setting the sums of a new seller's 50,000 orders cost 3.4 times PostgreSQL's
-    processor time at a load of 17; bench/fences.py measures it.
+    Without this setting, computing the sums of a new seller's 50,000 orders takes PostgreSQL 3.4
+    times the processor time (at a load of 17); bench/fences.py measures it.
     """
     return "SET LOCAL plan_cache_mode = force_custom_plan"
 

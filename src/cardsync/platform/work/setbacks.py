@@ -23,8 +23,8 @@ from cardsync.platform.storage import ObjectMissing
 
 # Work that fails by itself is given up after this many failures.
 MAX_FAILURES = 3
-# Work that waits for a dependency is given up after both this many tries and this much time: a
-# machine that was off for days has not tried, and many tries within a minute are too few.
+# Work that waits for a dependency is given up only after this many tries and this much time. The
+# time alone could pass while the machine is off, and the tries alone could end within a minute.
 MAX_TIMES = 30
 MAX_AGE = timedelta(days=1)
 FIRST_PAUSE = timedelta(seconds=2)

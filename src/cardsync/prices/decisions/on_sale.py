@@ -85,9 +85,10 @@ _UNTIL = f"""
 
 @dataclass(frozen=True)
 class OnSale:
-    """The cards that a run prices. `rows` are the cards at a sale's price, with the sale.
+    """The cards that a run prices. `rows` are the cards on sale, each with its sale.
 
-    `deep` are the cards whose regular price is a leap away from the sale's price.
+    `deep` are the cards on sale whose regular price differs from the sale price by a leap (see
+    `engine/breaker.py`).
     """
 
     priced: pl.Series

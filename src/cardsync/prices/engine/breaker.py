@@ -42,8 +42,8 @@ def leaps(priced: pl.DataFrame) -> pl.DataFrame:
 
 
 def deep_sales(priced: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of `leaps` for the cards on sale whose regular price, the result of step
-    7, is a leap away from the sale price.
+    """Return the columns of `leaps` for the cards on sale whose regular price (the result of step
+    7) differs from the sale price by a leap.
 
     While the marketplace shows the sale price, the regular price looks like a leap, and it is a
     leap when the sale ends. The seller made the sale, so these leaps count as confirmed.

@@ -153,9 +153,9 @@ def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
 
 
 def guarded(run: Run) -> list[pl.Expr]:
-    """Return the strictest floor and ceiling of a card's guards, in whole cents, and the guard that
-    sets each, which is the first among equals. If the floor is above the ceiling, `hard_limits`
-    uses the floor.
+    """Return the highest floor and the lowest ceiling of a card's guards, in whole cents, and the
+    guards that set them: the first guard, if several guards set the same limit. If the floor is
+    above the ceiling, `hard_limits` uses the floor.
     """
     low: list[tuple[int, pl.Expr]] = []
     high: list[tuple[int, pl.Expr]] = []
@@ -396,7 +396,7 @@ def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # Step 13
 def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Return the target. A pin is the target as it is. A move smaller than the minimum keeps the
+    """Return the target. A pin is the target, unchanged. A move smaller than the minimum keeps the
     current price, unless that is less than a cent, which no marketplace shows.
     """
     current = pl.col("current_price")

@@ -98,7 +98,7 @@ async def backtest(
     since, until = _span(given, account.time_zone)
     live = await run_of(session, account, now)
     run = await asked(session, seller_id, given.rules, given.sales, live)
-    # A current pause of pricing does not affect the past.
+    # A backtest prices past days even if the seller's pricing is paused now.
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
     if len(kept) > BACKTEST_SNAPSHOTS:

@@ -65,8 +65,8 @@ class Deciding(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """Proposals that were accepted. `rows` has them by key, `run_id` is the pricing run of their
-    prices, and `known` has values for the kind's `feed_entry`. `revised` describes the change of a
+    """Proposals that were accepted. `rows` has the proposals by key, `run_id` is the pricing run of
+    their prices, and `known` has values for `Kind.feed_entry`. `revised` describes the change of a
     proposal that was not accepted.
     """
 
@@ -125,7 +125,7 @@ async def decide(
     """Decide each pending proposal whose revision the caller saw. Return the others with the
     reasons for refusing them.
 
-    Raises OwnerRequired, the errors of the kind, and the first refusal if no proposal could be
+    Raises OwnerRequired, the errors of `kind.accept`, and the first refusal if no proposal could be
     decided.
     """
     caller.must_be_owner()
@@ -180,7 +180,7 @@ _OPEN_AGAIN: Final = queries_of(__package__)["open_again"]
 
 async def undo_decisions(kind: Kind, undoing: Undoing) -> None:
     """Reopen decided proposals that have not changed since the decision. Raises ChangedSince, and
-    the errors of the kind if it cannot revert an accepted proposal.
+    the errors of `kind.undo`, which reverts accepted proposals.
     """
     session, caller, undo, now = undoing.session, undoing.caller, undoing.entry, undoing.now
     state = await locked(session, caller.seller_id)

@@ -23,7 +23,8 @@ SENTENCES: Final[Mapping[str, str]] = {
 # The sentences for a cap if the rule's price without the cap is known.
 LIMITED: Final = "Its rule sets {price}. The {cap} limits how far the price moves at once."
 STUCK: Final = "Its rule sets {price}, which is beyond the {cap}, so the price stays the same."
-# Short names of the reasons. Reviews have names of their own, and a cap is named by its period.
+# Short names of the reasons, except cap (`schemas.py` names it by its period) and the reviews (each
+# of them is "needs review").
 WORDS: Final[Mapping[str, str]] = {
     "holdout": "control group",
     "gate": "waiting for market data",

@@ -69,7 +69,8 @@ _MOVE = f"""{_MOVED}, kept AS (
            observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
-# Selects the sums of the moves for each rule that set the targets, and the largest moves.
+# Selects the sums of the moves by the rule of the card's newest price change, and the largest
+# moves.
 _BROUGHT = queries_of(__package__)["brought"].format(
     moved=_MOVED, runs_looked_at=RUNS_LOOKED_AT, largest=LARGEST
 )

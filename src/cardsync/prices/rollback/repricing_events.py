@@ -189,8 +189,8 @@ def _moment(value: str, now: datetime) -> datetime:
 
 
 async def record_import(work: Work, caller: Caller, report: Report, now: datetime) -> int:
-    """Record an import, and return the event's id. A few cards are moved immediately if no other
-    work writes prices, and the job then has nothing to do.
+    """Record an import, and return the event's id. If the import has few cards and no other work
+    writes prices, the cards are moved immediately, and the job has nothing left to do.
     """
     async with work.database.tenant(caller.seller_id) as session:
         event_id, moving = await record(session, caller, report, now)

@@ -1,6 +1,6 @@
 """Requests, shows and cancels a seller's rollbacks, and ends them by an agent's reports.
 
-A seller has at most one open rollback. Its state is in the rollback's row. The seller's state row,
+A seller has at most one open rollback. The rollback's row has its state. The seller's state row,
 which is locked first, has the time until which a rollback is served instead of the price file.
 """
 

@@ -1,9 +1,9 @@
 """Judges a save of rules by the seller's rule tests, and refuses the save if a test is red.
 
-A save that changes the governing rules is a publish. If tests are red, it is refused unless the
-owner gives a reason, which is recorded in the activity feed. A save of a draft is judged as if the
-draft were live, but is never refused. An undo of `shop/activity/undo.py` is not judged: it restores
-the former live rules.
+A save that changes the governing rules is a publish. If tests are red, the publish is refused
+unless the owner gives a reason, which is recorded in the activity feed. A save of a draft is judged
+as if the draft were live, but is never refused. An undo of `shop/activity/undo.py` is not judged:
+it restores the former live rules.
 """
 
 from __future__ import annotations

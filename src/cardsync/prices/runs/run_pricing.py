@@ -281,8 +281,8 @@ async def _let_sales_begin_another(
     run: PriceRun,
     now: datetime,
 ) -> None:
-    """Reset the timer of the sales to the starts and ends that a failed run was for. The timer
-    pauses first, longer after each failure in a row.
+    """Make the sales' timer due again for the starts and ends that a failed run was to apply, after
+    a pause that is longer after each consecutive failure.
     """
     edges = run.summary.get("sales")
     if edges is None:

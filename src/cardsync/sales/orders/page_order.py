@@ -15,9 +15,10 @@ class PageOrder(NamedTuple):
     """ORDER BY terms. `by` is the order of an index, read forwards or backwards; `whole` is the
     same order with nulls last. Without an index, both are equal.
 
-    Read backwards, a nullable index has nulls first, so `by` and `whole` differ. Then rows with a
-    null in the column `nulls_apart` must be read separately, after all others. `keys` selects the
-    columns that the order needs, under the names that `named` uses to sort the result again.
+    If an index of a nullable column is read backwards, nulls are first, so `by` and `whole` differ.
+    Then rows with a null in the column `nulls_apart` must be read separately, after all others.
+    `keys` selects the columns that the order needs, under the names that `named` uses to sort the
+    result again.
     """
 
     by: str

@@ -42,10 +42,10 @@ from cardsync.sales.orders.search_parts import MAY_CONTAIN, may_contain
 Values = dict[str, Any]
 Counts = dict[str, int]
 
-# The probe scans at most `PROBED_FOR_EACH` of the first orders for each order up to the end of the
-# page, and at most `PROBED` in total. If the probe does not fill the page, all orders are scanned.
-# A page that ends after more than PROBED / REACHED_BY orders is not probed, because a probe would
-# hardly ever fill it.
+# A probe scans only the first orders for the matches of a page: at most `PROBED` orders, and for a
+# page that ends at match n, at most n * `PROBED_FOR_EACH`. If the probe does not fill the page, all
+# orders are scanned. A page that ends after more than PROBED / REACHED_BY matches is not probed,
+# because a probe would hardly ever fill it.
 PROBED_FOR_EACH = 40
 PROBED = 20_000
 REACHED_BY = 4

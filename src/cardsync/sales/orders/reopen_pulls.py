@@ -43,8 +43,8 @@ async def _ended(undoing: Undoing) -> Swap:
 
 
 async def _reopened(undoing: Undoing) -> None:
-    """Let the session follow its orders' changes again, without the orders that were set aside
-    since; the links of its phones work.
+    """Make the reopened session show its orders' changes again, without orders that were set aside
+    since. The links of its phones work again.
     """
     await undoing.run(_FOLLOW, _LEAVE)
     await notify(undoing.session, PULLS, f"{undoing.seller_id}:{undoing['session']}")

@@ -210,8 +210,8 @@ async def _carry_on(
     marks: Sequence[Mark],
     now: datetime,
 ) -> None:
-    """Set or clear `pulled_at` and `missing_at` of the orders of these marks. An undo of a mark may
-    clear them.
+    """Set `pulled_at` and `missing_at` of the orders of these marks. An undo of a mark may clear
+    both.
     """
     touched = {mark.item_id for mark in marks}
     undone = {mark.item_id for mark in marks if mark.kind == "undo"}

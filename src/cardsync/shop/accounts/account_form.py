@@ -77,7 +77,7 @@ async def change_shown(
     now: datetime,
 ) -> list[str]:
     """Set the fields whose text in the form differs from the text that the page showed, and return
-    their names. If one can't be set, none is set. Raises OwnerRequired, ChangedMeanwhile,
+    their names. If one field can't be set, no field is set. Raises OwnerRequired, ChangedMeanwhile,
     Unreadable, InvalidPayload.
     """
     caller.must_be_owner()

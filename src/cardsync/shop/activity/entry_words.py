@@ -1,7 +1,7 @@
 """Converts an entry's actor, action and summary to plain English for pages. Pure.
 
-Stored entries have the words of the API (`member 1`, `account.changed`, `sync_mode=full`), so that
-old entries are shown in today's words, too.
+Entries are stored in the words of the API (`member 1`, `account.changed`, `sync_mode=full`) and
+converted only when a page shows them, so that old entries also get today's words.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ from cardsync.stock.search.folding import search_columns
 
 WRITERS = 2
 # Because of the id range, each statement reads only the cards between the slab's first and last
-# id. Without it, the planner, which expects one row for a seller newer than its statistics, may
-# read all of the seller's cards for every slab.
+# id. Without the range, each slab may read all of the seller's cards, because the planner expects
+# only one row of a seller who is newer than its statistics.
 _JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")

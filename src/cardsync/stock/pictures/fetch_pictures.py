@@ -102,7 +102,7 @@ _SOONEST: Final = """
     ) AS waits
      WHERE h.host = ANY(:hosts)
 """
-# A mark that an import set during this turn is newer than :at, so the statement does not change it.
+# If an import set the mark during this turn, the mark is newer than :at and is not changed.
 _REST: Final = """
     UPDATE work_due SET due_at = :until, attempts = 0, failures = 0, put_back_id = NULL,
            put_back_times = 0, put_back_since = NULL, rests_until = NULL

@@ -193,8 +193,8 @@ def _each(
     one: Callable[[str], str],
     ascii_ones: Callable[[bytes], pl.Series],
 ) -> pl.Series:
-    """Convert the texts; a null counts as an empty text. `ascii_ones` converts all ASCII texts in
-    one call, which is faster; `one` converts each other text.
+    """Convert the texts by `ascii_ones`, which converts all ASCII texts in one call, and by `one`,
+    which converts one other text. A null counts as an empty text.
     """
     texts = texts.cast(pl.String).fill_null("")
     if texts.is_empty():

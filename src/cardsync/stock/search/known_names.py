@@ -50,8 +50,8 @@ def seen_name(name: str) -> str:
 
 
 def given_name(name: object, of: str) -> str:
-    """Return the stored form of a name. Raises InvalidName, whose message says whose name it is:
-    `of`, such as a list.
+    """Return the stored form of a name. Raises InvalidName; its message contains `of`, the kind of
+    thing that has the name, such as "a list".
     """
     kept = seen_name(name) if isinstance(name, str) else ""
     if not 1 <= len(kept) <= LIST_NAME_CHARACTERS:
