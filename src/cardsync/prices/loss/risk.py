@@ -38,7 +38,8 @@ class Size(msgspec.Struct, frozen=True):
     after: int = 0
     worst_before: int = 0
     worst_after: int = 0
-    # The whole shop's value before the change, today and at worst. `falls` are relative to this value.
+    # The whole shop's value before the change, today and at worst. `falls` are relative to this
+    # value.
     whole: int = 0
     worst_whole: int = 0
     moved_bp: int = 0
