@@ -1,7 +1,7 @@
 """Middleware that finds the caller of a request by its API key, token or session, and puts the
 caller into `ADMITTED` before the body is read.
 
-A route accepts API keys. Its `opt` may say that it also accepts sessions (`BY_EITHER`), sessions
+A route accepts API keys. Its `opt` may add that it also accepts sessions (`BY_EITHER`), sessions
 and tokens (`BY_ANY`), or only sessions (`BY_SESSION`). A session or a token on any other route is
 refused with `key_required`. A token needs the scope `mcp:read` for a request that changes nothing,
 and `mcp:write` otherwise. If there is an Authorization header, a cookie is ignored. This is
@@ -194,7 +194,7 @@ async def _admit_again(
     caller: Caller,
     opt: Mapping[str, object],
 ) -> Caller:
-    """Admit a call that an assistant's request makes. Its caller was admitted with that request."""
+    """Admit a call that an assistant's request makes. `caller` was admitted with that request."""
     limits: RateLimits = scope["litestar_app"].state.rate_limits
     await limits.admit_further(scope, caller.identity, opt)
     _need_scope_of(scope, caller, opt)

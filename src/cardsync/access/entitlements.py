@@ -20,7 +20,7 @@ PriceTasks = Literal["advertised", "queued", "cancelled"]
 class Entitlements:
     """The rights of an account. `holds` are the reasons for an empty export, in their order;
     without a reason, prices may be exported. (Rollbacks and quick-add are always exported.)
-    `price_tasks` says whether waiting price tasks are offered to the agent, held or cancelled.
+    `price_tasks` is whether waiting price tasks are offered to the agent, held or cancelled.
     """
 
     paid: bool

@@ -1,8 +1,8 @@
 """Loads a catalog's previous version again.
 
 The previous version is checked and loaded like a downloaded catalog. Afterwards, an automatic
-renewal does not install the version again that a person went back from, only a newer one. An
-install that a person requests loads the source's present version.
+renewal skips the version that the person replaced, and installs only a newer version. An install
+that a person requests loads the source's present version.
 """
 
 from __future__ import annotations

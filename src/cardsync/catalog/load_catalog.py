@@ -375,7 +375,7 @@ _DESCRIBED: Final = queries_of(__package__)["described"].format(
     ids=", ".join(f"('{name.removesuffix('_id')}', i.{name})" for name in IDS),
 )
 # The statement uses a join, because `NOT IN` compares each product with each row if the list is
-# larger than work_mem. It is separate from the update, because Citus updates only by values.
+# larger than work_mem. The update is a statement of its own, because Citus updates only by values.
 _GONE: Final = """
     SELECT p.id FROM product p
       JOIN (SELECT DISTINCT {among} FROM named) s USING ({among})

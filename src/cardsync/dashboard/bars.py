@@ -120,8 +120,8 @@ class Column(NamedTuple):
 
 
 def histogram(bins: Sequence[MoveBin], same: int) -> list[Column]:
-    """Return the columns of a preview's price moves. The middle column counts the unmoved prices.
-    It is cut off if the other columns would otherwise be too small to see.
+    """Return the columns of a preview's price moves. The middle column counts the unmoved prices;
+    the top of this column is cut off if the other columns would otherwise be too small to see.
     """
     falls = [("minus", one.count, one.from_bp) for one in bins if one.from_bp < 0]
     rises = [("plus", one.count, one.to_bp) for one in bins if one.from_bp >= 0]

@@ -243,8 +243,8 @@ _SETS = """
 
 
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
-    """Add unknown product lines to the account. They occur only with the operator's setting
-    ALLOW_UNKNOWN_LINES.
+    """Add unknown product lines to the account. Only the operator's setting ALLOW_UNKNOWN_LINES
+    allows such lines.
     """
     account = await session.get_one(Account, seller_id, with_for_update=True)
     new = [line for line in lines if line not in account.disabled_lines]

@@ -76,8 +76,8 @@ def _begun(
     most_sellers: int | None,
     start: Sequence[int] | None,
 ) -> Sequence[int] | None:
-    """Return a better split to begin the search with. It is found by solving with only the offers
-    that the relaxed program uses, and then with all offers of their sellers.
+    """Return a better split to begin the search with. To find it, solve with only the offers that
+    the relaxed program uses, and then with all offers of their sellers.
     """
     used = _relaxed(basket, _left(until) * 0.5, most_sellers)
     if not used:

@@ -1,8 +1,8 @@
 """Checks a signed workflow pack against the pinned keys: returns the Pack that a pinned key signed,
 or raises Untrusted with the reason. Pure.
 
-The signature covers the prefix DOMAIN and the pack's canonical JSON, so that a signature of a
-release is not valid for a pack, nor a signature of a pack for a release.
+The signature covers the prefix DOMAIN and the pack's canonical JSON, so that no signature is valid
+both for a release and for a pack.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Buckets:
 
     async def _report(self, bucket: Bucket) -> None:
         """Report a bucket. Only one statement runs at a time, and the buckets that wait for it
-        share the next statement. So many requests use only one connection.
+        share the next statement. A burst of requests therefore uses only one connection.
         """
         self._asked[bucket.name] = bucket
         async with self._turn:
@@ -126,7 +126,7 @@ class Buckets:
                 await self._exchange_or_rest()
 
     async def flush(self) -> None:
-        """Report the requests that this process admitted, and read those of the others."""
+        """Report the requests that this process admitted, and read those of other processes."""
         self._asked.update(islice(self._noted.items(), EXCHANGE_ROWS))
         async with self._turn:
             if self._asked:

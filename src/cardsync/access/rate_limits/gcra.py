@@ -37,7 +37,7 @@ def seconds_until_full(tat: float, now: float) -> int:
 
 
 def may_go_unsaid(limit: Limit, tat: float, now: float) -> int:
-    """Return how many requests a process may admit before it must report them to the others. The
-    fewer requests are left, the smaller this number.
+    """Return how many requests a process may admit before it must report them to the other
+    processes. The fewer requests are left, the smaller this number.
     """
     return max(1, min(limit.burst // 8, remaining(limit, tat, now) // 4))

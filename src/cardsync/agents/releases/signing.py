@@ -24,7 +24,7 @@ from cardsync.platform import errors
 
 KEY_FILE = "release-key.pem"
 # The signed bytes of a workflow pack begin with this prefix, the signed bytes of a release never
-# do. So a signature of a release is not valid for a pack, nor the reverse.
+# do. So no signature is valid both for a release and for a pack.
 PACK_DOMAIN = b"cardsync workflow pack v1\n"
 
 

@@ -219,9 +219,10 @@ def price_taken(
     base: Base,
     shares: Mapping[str, int],
 ) -> PriceTaken | None:
-    """Return the price by which a line is valued, or None. It is the first known price of these:
-    the base price and the market price of a Near Mint copy; the base price and the market price of
-    another condition in `shares`, of which the nearest to the line's condition is used.
+    """Return the first known price of these, or None: the base price of a Near Mint copy; the
+    market price of a Near Mint copy; the base price of a copy in another condition of `shares`; the
+    market price of such a copy. If several other conditions have that price, the condition nearest
+    to the line's is used.
 
     A price of another finish is used only if a person chose that finish.
     """

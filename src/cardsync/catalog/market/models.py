@@ -22,8 +22,8 @@ from cardsync.platform.database.columns import Base, BigInt, KeyPart
 
 
 class MarketCell(Base):
-    """A combination of condition, printing and language. Observations refer to it by a small id,
-    because they are many and combinations few.
+    """A combination of condition, printing and language. Observations refer to a combination by a
+    small id, because there are many observations and few combinations.
     """
 
     __tablename__ = "market_cell"

@@ -94,8 +94,8 @@ def start_code(seen_at: datetime | None, now: datetime, *, in_progress: bool) ->
 
 
 def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> str:
-    """Return the message of `start_code` as a sentence. If the agent is offline, the sentence says
-    since when. Pure.
+    """Return the message of `start_code` as a sentence. If the agent is offline, the sentence has
+    the time since when. Pure.
     """
     code = start_code(seen_at, reader.now, in_progress=in_progress)
     if code == "start_offline" and seen_at is not None:

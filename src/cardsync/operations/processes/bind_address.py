@@ -27,7 +27,7 @@ WAIT_SECONDS = 10
 @contextmanager
 def held(settings: Settings) -> Iterator[None]:
     """Hold a lock by which the next `cardsync serve` detects that a web process of this data folder
-    lives.
+    is running.
 
     Forked processes have the lock as well.
     """

@@ -64,7 +64,9 @@ _SETTINGS = {
 
 
 class StillRecovering(EmbeddedError):
-    """The server lives but did not become ready in time; it continues, and a later start adopts it."""
+    """The server is running but did not become ready in time; a later start of the service adopts
+    the server.
+    """
 
 
 def create_cluster(home: Path, install: Path, account: Account, *more: str) -> None:

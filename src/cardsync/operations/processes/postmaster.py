@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 def is_up(cluster: Path) -> bool:
-    """Return whether the main process lives; cheap enough to check twice a second."""
+    """Return whether the main process is running; cheap enough to check twice a second."""
     with suppress(psutil.Error, OSError, ValueError, IndexError):
         process = psutil.Process(int(pid_file(cluster)[0]))
         return bool(process.name() == "postgres" and process.status() != psutil.STATUS_ZOMBIE)

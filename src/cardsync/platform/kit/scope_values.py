@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 class ScopeValue(Generic[T]):
     """The name and the type of one value. No two values have the same name. The type of a scope
-    knows only ASGI's keys, hence the casts.
+    has only ASGI's keys, hence the casts.
     """
 
     def __init__(self, name: str) -> None:

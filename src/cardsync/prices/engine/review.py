@@ -73,8 +73,8 @@ def _stays(price: pl.Expr, run: Run) -> pl.Expr:
 
 def _drops(price: pl.Expr, run: Run) -> pl.Expr:
     """Return whether the price drops by more than the limit. The seller made the sale, so the
-    sale's own cut is no drop: for cards on sale, the drop is measured from the regular price. That
-    is the accepted price of a card whose current price is the sale price already.
+    sale's own cut is no drop: for cards on sale, the drop is measured from the regular price. If a
+    card's current price is already the sale price, its accepted price counts as the regular price.
     """
     current = pl.col("current_price")
     drops = (current - price) * WHOLE_BP > current * pl.col("_review_down")

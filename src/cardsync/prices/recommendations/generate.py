@@ -298,9 +298,9 @@ def _within(row: Proposal, limits: Mapping[int | None, int | None]) -> bool:
 
 
 async def _may_apply(session: AsyncSession, state: SyncState, asked: Run, now: datetime) -> bool:
-    """Return whether the reviews may be applied now. They may not while a run holds the lease or
-    waits for the seller, or if the rules differ from the run `asked` that priced them; a later
-    generation then applies them.
+    """Return whether the reviews may be applied now: no run holds the lease or waits for the
+    seller, and the rules are those of the run `asked`, which priced the reviews. Otherwise a later
+    generation applies the reviews.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
     if account.recommendations != "automatic" or account.entitlements(now).holds:

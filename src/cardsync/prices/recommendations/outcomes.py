@@ -7,8 +7,8 @@ and refunds and without canceled orders. A decision of the last thirty days is n
 second decision about the same card within thirty days is part of the first decision. A decision
 that was rolled back meanwhile does not count. A rule with a hold-out is also judged by comparing
 the held-out cards with the cards that followed the rule, since both groups were drawn at random.
-Their sales are counted until the draw's thirty days end, because after that both groups follow the
-rule.
+The sales of both groups are counted until the draw's thirty days end, because after that both
+groups follow the rule.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 outdated day, together with the sums of sales.
 
 `customer_order` contains the customer of each order. It replaces an index on an expression of
-`orders`, which PostgreSQL would not use under row-level security (`models.py`). It also contains
+`orders`, which PostgreSQL would not use under row-level security (`models.py`). The table also has
 the former customer of an order whose buyer's name changed. While any day of a seller is outdated,
 readers sum all orders instead.
 """

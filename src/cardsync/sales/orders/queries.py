@@ -121,8 +121,8 @@ def _merged(tallied: list[str], order: PageOrder) -> str:
 
 
 async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
-    """Read a page backwards from an index. Its nulls would then be first, so a second query reads
-    the rows with nulls, and they are put last.
+    """Read a page backwards from an index. Backwards, the index has nulls first, so one query reads
+    the rows without nulls, and a second query the rows with nulls, which are put last.
     """
     some, none = (
         f"{where} AND {order.nulls_apart} IS NOT NULL",

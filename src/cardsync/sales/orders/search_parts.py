@@ -30,7 +30,7 @@ from cardsync.sales.orders.search_grams import (
     searched_grams,
 )
 
-# So many orders are read by each search before a refresh lists them.
+# Each search reads up to this many newer orders, before a refresh adds them to the parts.
 UNLISTED: Final = 10_000
 # If more orders may contain the text, all orders are read as fast.
 FOUND: Final = 5_000

@@ -1,5 +1,5 @@
-"""Reads the columns of the cards' table that come from other tables: the cost of the copies, and
-the last sale. One query reads them for all cards of a page.
+"""Reads the columns of the page's table of cards that are in other database tables: the cost of
+the copies, and the last sale. One query reads them for all cards of a page.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[
     )
     rows = (await session.scalars(query)).all()
     if not rows:
-        # This avoids the next statement, which would read all of the seller's cards.
+        # Without rows, the next statement would read all of the seller's cards for nothing.
         return []
     found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
     cards = {card.id: card for card in found}
