@@ -265,10 +265,10 @@ _SURE_COMMA: Final = r"(?:[0-9.]*,(?:[0-9]{1,2}|[0-9]{4,}))"
 
 
 def _decimal_of(form: Form, lines: Sequence[str]) -> str:
-    """Return the decimal sign by the delimiter and the first rows. With commas as delimiters, it is
-    the point. With semicolons, it is the comma, unless the rows have decimals only after points.
-    With tabs and bars, it is the comma if the rows have decimals only after commas, and the point
-    otherwise.
+    """Return the decimal sign by the delimiter and the first rows. If the delimiter is a comma, the
+    decimal sign is a point. If the delimiter is a semicolon, the sign is a comma, unless the rows
+    have decimals only after points. If the delimiter is a tab or a bar, the sign is a comma if the
+    rows have decimals only after commas, else a point.
     """
     between = form.delimiter
     if between == ",":

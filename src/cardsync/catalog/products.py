@@ -88,7 +88,7 @@ class Printings(NamedTuple):
 
 def printings(rows: pl.DataFrame) -> Printings:
     """Group `rows`, which have `row`, ROW_COLUMNS and `title`, into printings."""
-    # Of the condition, only whether the card is sealed matters for the product.
+    # The product does not depend on the condition, except on whether the card is sealed.
     condition = pl.when(pl.col("condition") == SEALED).then("condition").alias("condition")
     grouped = (
         rows.with_columns(condition)

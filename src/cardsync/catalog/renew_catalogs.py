@@ -24,7 +24,8 @@ from cardsync.platform.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
 
-# The queueing lock, because one waiting job is enough for all due catalogs.
+# The name of the job's queueing lock: no second job is queued while one is waiting, because one job
+# renews all due catalogs.
 _TURN: Final = "catalogs"
 
 

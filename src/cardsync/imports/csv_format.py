@@ -2,8 +2,7 @@
 
 A line that is a well-formed record of the header's width is *certain*: it is a record regardless of
 its neighbors. Polars reads all certain lines (nearly all of any file) in one call. The csv module
-reads only the lines between them, record by record, so that an unclosed quote cannot swallow a good
-row.
+reads only the other lines, record by record, so that an unclosed quote cannot swallow a good row.
 """
 
 from __future__ import annotations

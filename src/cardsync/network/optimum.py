@@ -265,8 +265,9 @@ def _parcel(
         program.row(
             0, highspy.kHighsInf, [*cells, *columns], [*prices, *(-begin for begin in begins)]
         )
-    # Copies can only be bought if the parcel is in a step. The constraints on the value imply that,
-    # but these constraints make the bound of the relaxed program much better.
+    # Copies can be bought only if the seller's parcel is in a step of the postage. The constraints
+    # on the value imply this, but the additional constraints make the bound of the relaxed program
+    # much better.
     for at in offers:
         copies = min(basket.offers[at].copies, basket.wanted[basket.offers[at].line])
         program.row(

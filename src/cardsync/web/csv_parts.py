@@ -20,7 +20,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 
 P = ParamSpec("P")
-# The most rows in a part; requests of others can run between two parts.
+# The most rows in a part. Other heavy reads can run between two parts.
 PART: Final = 1_000
 
 

@@ -17,8 +17,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def with_shop(text: str, name: str, shop: Mapping[str, Value | Mapping[str, Value]]) -> str:
-    """Return the settings text with this shop's table, which replaces its earlier one or is
-    appended.
+    """Return the settings text with this shop's table, which replaces the shop's earlier table, or
+    is appended.
     """
     # TOML has only these two line ends; `splitlines` would cut strings.
     lines = (text or HEAD).replace("\r\n", "\n").split("\n")

@@ -66,8 +66,8 @@ def shown(uri: str) -> str:
 
 
 def source(uri: str) -> str:
-    """Return the address's origin for a content security policy. For IPv6 it is only the scheme,
-    because such a policy cannot contain an IPv6 address.
+    """Return the address's origin for a content security policy. For an IPv6 address, return only
+    the scheme, because such a policy cannot contain IPv6 addresses.
     """
     scheme = uri.partition(":")[0]
     if scheme not in ("http", "https") or "[" in urlsplit(uri).netloc:

@@ -113,8 +113,8 @@ _IN_THE_LIST: Final = r"\s*[(\[]The List[)\]]\s*$"
 
 
 def _of_the_list(lines: pl.DataFrame) -> pl.DataFrame:
-    """Replace the name, set and number of each reprint in The List by those of the catalog, whose
-    numbers begin with the code of the reprinted set.
+    """Replace the name, set and number of each reprint in The List by the name, set and number that
+    the catalog uses. The catalog's numbers begin with the code of the reprinted set.
     """
     listed = pl.col("product_name").str.contains(_IN_THE_LIST) & (pl.col("game") == "magic")
     code, number = pl.col("set_code").str.strip_chars().str.to_uppercase(), pl.col("number")

@@ -28,7 +28,8 @@ from cardsync.platform.kit import row_pages
 from cardsync.platform.kit.struct_rows import struct_of
 
 LINE = BuyingOfferLine
-# The SQL expressions for a line's current copies and prices. `counted` computes the same for a row.
+# The SQL expressions for a line's current copies and prices. The function `counted` of `schemas.py`
+# computes the same values from a loaded row.
 _COPIES: Final = func.coalesce(LINE.received_copies, LINE.copies)
 _NOW = LINE.received_copies.is_not(None)
 

@@ -234,7 +234,7 @@ async def rest(
     back: PutBack,
 ) -> None:
     """Store how long a piece rests, in the transaction in which the caller puts the piece back. The
-    sweep starts the piece again after the rest.
+    sweep starts the piece again after this time.
     """
     await session.execute(
         text("""

@@ -98,8 +98,8 @@ class SmallCap:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A limit on a price's move within a period. None sets no limit in that direction; 0 forbids
-    every move in that direction.
+    """A limit on a price's moves up and down within a period. None means no limit in a direction; 0
+    forbids every move in that direction.
     """
 
     up_bp: Annotated[int | None, Field(0, ADJUST_BP_MAX, label="Percent up")] = None

@@ -1,9 +1,8 @@
 """Answers GET /export/price-updates with the price file, or with a header-only file and the reasons
 why it has no rows.
 
-Some reasons withhold prices: `_forced` finds these, and includes the reasons that depend on the
-caller's state row (`forced_reasons`). `no_updates` and `drafts_only` only explain why there are no
-prices.
+Some reasons withhold prices: `_forced` finds these reasons, with those of the caller's state row
+(`forced_reasons`). The reasons `no_updates` and `drafts_only` only explain why there are no prices.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Attempt:
     actions: Actions
     shop: ShopValue
     loss_budget: int | None
-    # The moves of a rollback, a listing or a run, if the change is one.
+    # The moves of the change, if the change is a rollback, a listing or a run; else None.
     own: pl.DataFrame | None
     scales: _Scales | None
     past: pl.DataFrame

@@ -195,7 +195,7 @@ async def read_cards(
     """Read the cards for the live rules and pins, or for a run of other rules. For cards that were
     `seen` before the plan's actions, only the rule, the sale and the pin are read again. Nothing is
     read again if the run holds every change (`in_run`) and the same queries decide. `sales` replace
-    the run's.
+    the run's sales.
     """
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = run or await run_of(session, account, now)

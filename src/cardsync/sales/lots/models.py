@@ -76,8 +76,8 @@ class LotUse(Base):
     cancellation, refund or return. `cost` is per copy, by the seller's costing method; null is
     unknown.
 
-    A foreign key to `lot` would check each of a million derived rows again. The table has none,
-    because a refresh locks the lots against removal.
+    The table has no foreign key to `lot`, which would check each of a million derived rows again.
+    The key is not needed, because a refresh locks the lots against removal.
     """
 
     __tablename__ = "lot_use"

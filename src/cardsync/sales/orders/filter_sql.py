@@ -16,7 +16,7 @@ from cardsync.sales.orders.pullable import (
 Conditions = tuple[list[str], dict[str, object]]
 
 # Separates the order number and the buyer's name in `search_text`. A searched text that contains
-# this character finds nothing, because it would match across both.
+# this character finds nothing, because its match would extend over number and name.
 SEPARATOR = "\x01"
 
 _NUMBER = "split_part(orders.search_text, chr(1), 1)"

@@ -130,8 +130,8 @@ async def _remove(session: AsyncSession, seller_id: int, parts: Sequence[int]) -
 
 
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
-    """Store one part: the first that was removed, or the last with the orders after it. Return
-    whether all parts are stored.
+    """Store one part: the first part that was removed, or else the last part, with the orders after
+    it. Return whether all parts are stored.
     """
     seller = {"seller": asked.seller_id}
     bounds = (await session.execute(text(_BOUNDS), seller)).all()

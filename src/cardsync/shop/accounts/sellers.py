@@ -265,9 +265,9 @@ async def delete_seller(
     seller_id: int,
     tables: list[str],
 ) -> None:
-    """Delete a seller's rows from `tables`, and then the stored objects. Tables that refer to
-    others are first in `tables`, because of foreign keys. If running work locks rows in another
-    order, PostgreSQL aborts the deletion, and it is tried again. Raises SellerError.
+    """Delete a seller's rows from `tables`, and then the stored objects. In `tables`, each
+    table is before the tables to which its foreign keys refer. If running work locks rows in
+    another order, PostgreSQL aborts the deletion, and it is tried again. Raises SellerError.
     """
     for left in reversed(range(_TRIES)):
         try:

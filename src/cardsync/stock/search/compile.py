@@ -373,7 +373,8 @@ class _Compiler:
         """Match cards that have one of these variants.
 
         Few cards have a variant. LIKE patterns, which cost less than the regular expression,
-        exclude the other cards. CASE makes PostgreSQL evaluate them before the regular expression.
+        exclude the other cards. CASE makes PostgreSQL evaluate the LIKE patterns before the regular
+        expression.
         """
         pattern = pattern_of(values)
         if pattern is None:
