@@ -25,6 +25,7 @@ from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import simulate
 from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.files.price_updates import run_waits
 from cardsync.prices.inputs.cards_to_price import Choices, condition_of, read_stock
@@ -136,11 +137,10 @@ async def _priced(session: AsyncSession, account: Account, card: Card, now: date
     cards = stock.cards.with_columns(
         candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
     )
-    priced, waits = await at_once(
-        asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales),
-        _waits(session, account, now),
+    effect, waits = await at_once(
+        asyncio.to_thread(simulate, run, cards), _waits(session, account, now)
     )
-    return _Priced(priced.row(0, named=True), run, rules, sales, waits)
+    return _Priced(effect.cards.row(0, named=True), run, rules, sales, waits)
 
 
 async def _waits(session: AsyncSession, account: Account, now: datetime) -> bool:
