@@ -37,7 +37,7 @@ T = TypeVar("T")
         ),
         "restore": Command(
             "cardsync.operations.commands:restore",
-            "Restore a backup, the newest without a NAME: into a database beside the present one, checked, and then switched. Stop the service first. A restore that fails changes nothing.",
+            "Restore a backup (the newest if no NAME is given) into a database beside the present one, check it, and switch to it. Stop the service first. A restore that fails changes nothing.",
         ),
         "db": Command(
             "cardsync.operations.commands:db", "Spread the database over several machines."

@@ -37,7 +37,7 @@ RELEASED = dict(re.findall(r"^\| (\S+) \| `(\d{4})` \|", PAGE, re.MULTILINE))
 # Migrations that change the rows of a large table or keep writers out of it, and why they may.
 MAY_WAIT: dict[str, str] = {}
 # Tables whose rows a migration moves, merges, drops or adds to, by its revision.
-MOVED: dict[str, set[str]] = {"0083": {"sales_stale", "work_due"}}
+MOVED: dict[str, set[str]] = {"0083": {"sales_stale", "work_due"}, "0113": {"work_due"}}
 TABLES = """
     SELECT relname FROM pg_class
      WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition

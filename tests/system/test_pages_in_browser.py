@@ -299,7 +299,7 @@ def command(page: Page, name: str) -> None:
 def test_the_work_is_done_without_scripts(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, java_script_enabled=False) as page:
         page.get_by_role("button", name="Sync now").click()
-        page.get_by_text("Sync requested:").wait_for()
+        page.get_by_text("Sync requested.").wait_for()
         page.goto("/cards?search=mace")
         assert not page.get_by_role("button", name="List", exact=True).is_visible()
         page.locator("[name=card_ids]").first.check()

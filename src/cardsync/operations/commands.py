@@ -112,8 +112,8 @@ def backup_verify(name: str | None, data_dir: Path | None) -> Result:
 @click.argument("name", required=False)
 @DATA_DIR
 def backup_rehearse(name: str | None, data_dir: Path | None) -> Result:
-    """Restore a backup, the newest without a NAME, into a database of its own, check it, and drop
-    it.
+    """Restore a backup (the newest if no NAME is given) into a database of its own, check it, and
+    drop it.
 
     Example: cardsync backup rehearse
     """
@@ -160,8 +160,8 @@ def restore(
     damaged: bool,
     drop_old: bool,
 ) -> Result:
-    """Restore a backup, the newest without a NAME: into a database beside the present one, checked,
-    and then switched. Stop the service first. A restore that fails changes nothing.
+    """Restore a backup (the newest if no NAME is given) into a database beside the present one,
+    check it, and switch to it. Stop the service first. A restore that fails changes nothing.
 
     Example: cardsync restore
     """
