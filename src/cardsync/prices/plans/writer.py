@@ -111,11 +111,10 @@ async def write(
         return
     await sync_state.locked(session, caller.seller_id)
     account, live = await live_run(session, caller.seller_id, now)
-    meant = await _meant(session, caller.seller_id, live, action)
-    if meant is None and not by.modes:
+    actions, reach = await _meant(session, caller.seller_id, live, action)
+    if reach is None and not by.modes:
         yield written
         return
-    actions, reach = meant or (_NOTHING, None)
     async with attempt(session, caller, account, live, actions, reach) as attempted:
         yield written
         effect = await attempted.effect()
@@ -159,9 +158,9 @@ async def _meant(
     seller_id: int,
     live: Run,
     action: Mapping[str, object] | Waiting,
-) -> tuple[Actions, Reach] | None:
-    """Return the write as actions of a plan, and the cards that it affects; None if it affects
-    none.
+) -> tuple[Actions, Reach | None]:
+    """Return the write as actions of a plan, and the cards that it affects, or None if it affects
+    no cards.
     """
     if isinstance(action, Waiting):
         return _RUN if action.by_rules else _NOTHING, action.reach
@@ -170,8 +169,7 @@ async def _meant(
     except errors.InvalidPayload:
         # The write itself is refused or changes nothing; its effect is measured in any case.
         return _NOTHING, Reach(ON_SALE, {})
-    reach = await reach_of(session, seller_id, live, actions)
-    return None if reach is None else (actions, reach)
+    return actions, await reach_of(session, seller_id, live, actions)
 
 
 async def _wait(
