@@ -523,7 +523,7 @@ def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
             page.keyboard.press(key)
         page.keyboard.type("a dollar")
         page.keyboard.press("Enter")
-        page.locator(".toast.bad", has_text="amount like 12.50").wait_for()
+        page.locator(".toast.bad", has_text="Enter a price, like 1.25.").wait_for()
         page.keyboard.press("Escape")
         page.keyboard.press("e")
         page.keyboard.type("123.45")

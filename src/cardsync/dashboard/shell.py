@@ -25,7 +25,7 @@ from cardsync.platform.kit.row_pages import Paging, read_paging
 from cardsync.platform.money import percent
 from cardsync.platform.shelf_place import Box
 from cardsync.web import pages
-from cardsync.web.forms import read_form, sentence
+from cardsync.web.forms import field_of, read_form, sentence
 from cardsync.web.request import AnyRequest, AnyResponse
 
 PageRequest = AnyRequest
@@ -179,6 +179,7 @@ def refused(request: PageRequest, problem: errors.Problem) -> AnyResponse:
     values = {
         "heading": HEADINGS.get(problem.status, "That did not work"),
         "message": sentence(problem),
+        "field": field_of(problem),
     }
     caller = request.scope.get("caller")
     if isinstance(problem, errors.ConfirmationNeeded) and isinstance(caller, Caller):

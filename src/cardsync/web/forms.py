@@ -109,6 +109,12 @@ def sentence(problem: errors.Problem) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
 
 
+def field_of(problem: errors.Problem) -> str:
+    """Return the name of the field that the error is about; empty if it is about no field."""
+    found = _OF_FIELD.match(str(problem))
+    return found["name"] if found else ""
+
+
 def _of_field(name: str, why: str) -> str:
     name = _WORDS.get(name, name)
     if name in ("query", "search"):

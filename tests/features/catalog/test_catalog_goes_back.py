@@ -240,7 +240,8 @@ async def test_who_asks_for_the_newest_meanwhile_gets_it(
 IN_SLICES = """
 from cardsync.catalog import load_catalog
 from cardsync.cli import program
-load_catalog._CHUNK = 50
+assert load_catalog.CHUNK > 50
+load_catalog.CHUNK = 50
 program()
 """
 
@@ -264,10 +265,10 @@ async def test_a_process_that_is_killed_while_it_goes_back_is_followed_by_a_work
             ours.execute(lock.format("lock"))
             if query(count, a_set)[0][0] > 50:
                 break
-            ours.execute(lock.format("unlock"))
             assert time.monotonic() < until
             assert child.poll() is None, child.stderr.read()
             time.sleep(0.005)
+            ours.execute(lock.format("unlock"))
         child.send_signal(signal.SIGKILL)
         child.wait()
     child.stderr.close()

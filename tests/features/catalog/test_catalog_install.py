@@ -337,7 +337,8 @@ def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(
 IN_SLICES = """
 from cardsync.catalog import load_catalog
 from cardsync.cli import program
-load_catalog._CHUNK = 50
+assert load_catalog.CHUNK > 50
+load_catalog.CHUNK = 50
 program()
 """
 
@@ -365,10 +366,10 @@ def test_a_process_that_is_killed_while_it_writes_leaves_every_product_and_the_n
             ours.execute(lock.format("lock"))
             if len(query(rows, a_set)) > 200:
                 break
-            ours.execute(lock.format("unlock"))
             assert time.monotonic() < until
             assert child.poll() is None, child.stderr.read()
             time.sleep(0.005)
+            ours.execute(lock.format("unlock"))
         child.send_signal(signal.SIGKILL)
         child.wait()
     child.stderr.close()

@@ -40,16 +40,15 @@ function refused(form) {
   form.dispatchEvent(new CustomEvent("cardsync:refused", { bubbles: true }));
 }
 
-// If a refusal begins with a field's name, it is shown beside that field.
-function atField(form, said) {
-  const [, name, why] = /^([A-Za-z_]+): (.+)$/s.exec(said) || [];
-  const field = name && form.elements.namedItem(name.toLowerCase());
+// If a refusal is about a field of the form, it is shown beside that field.
+function atField(form, name, said) {
+  const field = name && form.elements.namedItem(name);
   if (!field?.checkVisibility?.()) return false;
   const line = document.createElement("p");
   line.className = "hint bad";
   line.setAttribute("role", "alert");
   line.id = `${field.id || field.name}-refused`;
-  line.textContent = why;
+  line.textContent = said;
   document.getElementById(line.id)?.remove();
   field.after(line);
   field.setAttribute("aria-invalid", "true");
@@ -78,7 +77,7 @@ async function show(answer, form) {
   if (refusal) {
     const said = refusal.textContent.trim();
     if (answer.status === 409) await refresh();
-    if (!atField(form, said)) notice(said);
+    if (!atField(form, refusal.dataset.field, said)) notice(said);
     return refused(form);
   }
   if (answer.redirected) {
