@@ -41,7 +41,13 @@ def fill(owner_url: str, seller_id: int, mark: str) -> list[str]:
     filled = []
     with engine.begin() as connection:
         connection.execute(sa.text(f"SELECT set_config('app.seller_id', '{seller_id}', true)"))
-        product = connection.scalar(sa.text("SELECT min(id) FROM product"))
+        # One of the shop's own, where it has cards: the first of all may be another test's.
+        product = connection.scalar(
+            sa.text(
+                f"SELECT coalesce((SELECT min(product_id) FROM card WHERE seller_id = {seller_id}),"
+                " (SELECT min(id) FROM product))"
+            )
+        )
         known = {
             "member_id": connection.scalar(
                 sa.text(f"SELECT min(id) FROM member WHERE seller_id = {seller_id}")
