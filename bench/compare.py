@@ -76,7 +76,7 @@ def _compared(budget: Budget, before: Row | None, after: Row) -> Compared:
 
 
 def better(first: Iterable[Compared], second: Iterable[Compared]) -> list[Compared]:
-    """Of two measurements of the same budgets, the better of each."""
+    """Return the better of two measurements of each budget."""
     again = {one.budget: one for one in second}
 
     def least(one: Compared) -> Compared:

@@ -162,7 +162,7 @@ NARROW: dict[str, dict[str, int]] = {
     "old_shop": {"rounds": 7, "rows": 30_000, "orders": 10_000},
     "distributed": {"sellers": 8},
 }
-# Of these options only the chance of a figure depends, not its size.
+# These options change how exact a figure is, not what it measures.
 NO_SIZES = ("rounds", "budgeted", "seconds", "at")
 
 

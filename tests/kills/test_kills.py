@@ -42,7 +42,7 @@ STREAMS: tuple[type[Work], ...] = (
     Removal,
     *DECISIONS,
 )
-# Of the waiting decisions each day kills another kind.
+# Each day kills the decisions on another kind of what waits.
 BY_DAY = {*STREAMS} - {*DECISIONS} | {DECISIONS[schedule.DAY % len(DECISIONS)]}
 
 

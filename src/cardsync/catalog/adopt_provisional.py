@@ -63,8 +63,8 @@ def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
-    # Of several provisional products for one row, the first becomes the product, and `adopted_by`
-    # of the others refers to it. If the product exists already, `adopted_by` of all refers to it.
+    # If one row describes several provisional products, the first becomes the product, and
+    # `adopted_by` of the others refers to it. If the product exists, `adopted_by` of all does.
     found = found.with_columns(first=pl.col("identity").is_first_distinct())
     types = {"old_id": "bigint", "first": "boolean", **TYPES}
     await new_table(session, "incoming", found, types)

@@ -85,7 +85,7 @@ async def add_by_file(
     caller.must_be_owner()
     digest = hashlib.sha256(body).digest()
     known = select(LotFile).where(LotFile.seller_id == caller.seller_id, LotFile.sha256 == digest)
-    # Of two requests with the same file at the same time, the second finds the first one's row.
+    # If two requests send the same file at the same time, the second finds the row of the first.
     await locked(session, Lock.LOT_FILE, caller.seller_id)
     if (former := await session.scalar(known)) is not None:
         return former.lots, True

@@ -120,8 +120,8 @@ def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, object]]:
         window = blocks(wanted.date_from, wanted.date_to)
         conditions = ["period = 'days'", "block BETWEEN :first_block AND :last_block"]
         values = {"first_block": window.first, "last_block": window.last}
-        # Of a block at an edge of the dates, only the days inside the dates count. The numbers are
-        # computed here, so the SQL contains no user input.
+        # A block at an edge of the dates counts only with its days inside the dates. The numbers
+        # are computed here, so the SQL contains no user input.
         edges = [
             f"WHEN block = {block} THEN (SELECT sum(n) FROM unnest(days[{begin}:{end}]) AS n)"
             for block, (begin, end) in window.edges.items()
