@@ -72,13 +72,13 @@ def parts(count: int) -> list[Any]:
 # A slice takes this many cases of a test with parameters.
 SLICED = 4
 
-# Tests over half a second take turns: a seventh of them is of the day, the next one each day, and
-# the others are of the night. No turn leaves out what is in ALWAYS, nor, up to a second, the
+# Tests over half a second take turns: a fourteenth of them is of the day, the next one each day,
+# and the others are of the night. No turn leaves out what is in ALWAYS, nor, up to a second, the
 # tests of `long_tests.txt` that alone reach lines of `src`.
-DAYS = 7
+DAYS = 14
 TURN_SECONDS = 0.5
 # A longer test takes turns although it alone finds something: races and tenancy, other lines.
-LONGEST_DAILY_SECONDS = 3.0
+LONGEST_DAILY_SECONDS = 2.0
 LONGEST_ALONE_SECONDS = 1.0
 # Sign-in, roles, tenancy and money; files of the field; one kill of each stream; the contract; what
 # the README says.
@@ -119,7 +119,7 @@ def may_wait(test: str, daily: Container[str] = ()) -> bool:
 
 
 def _turns() -> dict[str, int]:
-    """Return the day of the week on which a test has its turn."""
+    """Return the day of two weeks on which a test has its turn."""
     waiting = sorted(test for test in LONG if may_wait(test, ALONE))
     return {test: number % DAYS for number, test in enumerate(waiting)}
 
