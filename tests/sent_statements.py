@@ -13,6 +13,7 @@ from typing import TextIO
 
 import pytest
 from psycopg.pq import Trace
+from psycopg.pq.abc import PGconn
 
 from cardsync.platform.database.session import Database
 
@@ -26,15 +27,36 @@ prepared = pytest.mark.skipif(
 
 
 class Counted:
-    """The statements that a block sent, read when it has ended."""
+    """The statements that were sent until the last `read`, which the end of the block calls."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.round_trips = 0
+        self._written: list[tuple[PGconn, TextIO]] = []
 
-    def read(self, file: TextIO) -> None:
-        file.seek(0)
-        for direction, kind, text in MESSAGE.findall(file.read()):
+    def begin(self, pgconn: PGconn, file: TextIO) -> None:
+        pgconn.trace(file.fileno())
+        pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
+        self._written.append((pgconn, file))
+
+    def read(self) -> None:
+        """Read what the connections have written down, and let them go on."""
+        written, self._written = self._written, []
+        for pgconn, file in written:
+            pgconn.untrace()
+            file.seek(0)
+            self._add(file.read())
+            file.seek(0)
+            file.truncate()
+            self.begin(pgconn, file)
+
+    def end(self) -> None:
+        self.read()
+        for pgconn, _ in self._written:
+            pgconn.untrace()
+
+    def _add(self, written: str) -> None:
+        for direction, kind, text in MESSAGE.findall(written):
             # A text goes out by a simple query or is parsed; prepared before, it is only executed.
             if direction == "F" and kind in ("Query", "Parse", "Execute"):
                 self.sent.append(f"{kind} {text.strip()}")
@@ -46,21 +68,21 @@ class Counted:
 
 @asynccontextmanager
 async def counting(database: Database) -> AsyncIterator[Counted]:
-    """Every connection of both pools writes down what passes over it; the block has them all."""
+    """Every connection of the pools writes down what passes over it; the block has them all."""
     counted = Counted()
     async with AsyncExitStack() as after:
         async with AsyncExitStack() as held:
             ours = [
-                await held.enter_async_context(database.hot.connection())
-                for _ in range(database.hot.max_size)
+                await held.enter_async_context(pool.connection())
+                for pool in (database.hot, database.readings.pool)
+                for _ in range(pool.max_size)
             ]
             for _ in range(database.engine.pool.size()):
                 session = await held.enter_async_context(database.engine.connect())
                 ours.append((await session.get_raw_connection()).driver_connection)
             for connection in ours:
                 file = after.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
-                after.callback(counted.read, file)
-                connection.pgconn.trace(file.fileno())
-                connection.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
-                after.callback(connection.pgconn.untrace)
+                counted.begin(connection.pgconn, file)
+        # The files are read before they are closed.
+        after.callback(counted.end)
         yield counted

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from html import unescape
 
 import pytest
 
@@ -13,6 +14,7 @@ from browsers import joined, signed_in
 from builders import a_row, a_shop
 from cards_builder import a_place, card_ids
 from cardsync.dashboard.pages.orders import STATES
+from cardsync.sales.orders import queries
 from orders_builder import an_item, an_order
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -76,6 +78,44 @@ async def test_the_table_and_the_tabs_show_what_the_api_answers(shop, query):
         assert re.search(rf"{name}\s+<span class=\"badge[^>]*>{of_state}</span>", page.text), name
     if links:
         assert f"{answer['total']} order{'s' * (answer['total'] != 1)}" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "least"),
+    [
+        ({"search": "ad"}, "more than 6 orders"),
+        ({"search": "ada", "sort": "number"}, "more than 6 orders"),
+        ({"unfeedbacked": "true", "status": "Shipped"}, "more than 6 orders"),
+        ({"search": "ADA", "state": "on_the_way"}, "more than 3 orders"),
+        # The tab's count is the total.
+        ({"state": "on_the_way"}, "20 orders, page"),
+    ],
+    ids=str,
+)
+async def test_a_page_of_frequent_matches_does_not_count_them(shop, monkeypatch, query, least):
+    monkeypatch.setattr(queries, "PROBED", 30)
+    monkeypatch.setattr(queries, "PROBED_FOR_EACH", 3)
+    monkeypatch.setattr(queries, "COUNTED", 6)
+    for number in range(40):
+        status = "Shipped" if number % 2 else "Completed"
+        name = "Ada" if number % 4 else "Bob"
+        await an_order(shop, status=status, buyer_name=name, order_date=date(2026, 7, 3))
+    browser = await signed_in(shop)
+    answer = (await browser.get("/api/orders", params=query | {"per_page": "100"})).json()
+    page = (await browser.get("/orders", params=query | {"per_page": "3"})).text
+    assert least in page
+    for status in answer["status_counts"]:
+        assert f'<option value="{status}"' in page
+    links, after = [], True
+    while after:
+        assert all(int(n) < answer["total"] for n in re.findall(r"more than (\d+) orders", page))
+        links += re.findall(r'href="/orders/(\d+)"', page)
+        if after := re.search(r'rel="next"[^>]*href="([^"]+)"', page, re.DOTALL):
+            page = (await browser.get(unescape(after[1]))).text
+    assert [int(link) for link in links] == [order["id"] for order in answer["orders"]]
+    assert len(links) == answer["total"]
+    assert f"{answer['total']} orders" in page
+    assert "more than" not in page
 
 
 async def test_a_pull_under_way_stands_above_the_orders(shop):

@@ -125,7 +125,7 @@ async def _orders(request: PageRequest, caller: Caller, words: str) -> list[Kind
         if one.buyer_name and words.casefold() in one.buyer_name.casefold()
     )
     return [
-        Kind("Orders", hits, found.total or None, url("/orders", search=words)),
+        Kind("Orders", hits, None if found.has_more else found.total, url("/orders", search=words)),
         Kind("Buyers", [Hit(url("/orders", search=name), name, "", "user") for name in buyers]),
     ]
 

@@ -51,7 +51,7 @@ def _wanted(request: PageRequest) -> OrderFilter:
         wanted = replace(wanted, state="to_ship")
     if wanted.state == "to_ship" and not given.keys() & {"sort", "direction"}:
         wanted = replace(wanted, direction="asc")
-    return replace(wanted, items_per_order=_NAMED)
+    return replace(wanted, items_per_order=_NAMED, counted=False)
 
 
 @get("/orders")
@@ -61,6 +61,10 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         # `find_orders` is the last read of a reading, so `state_counts` is read first.
         states = await state_counts(reads, caller)
         found = await find_orders(reads, caller, wanted)
+    if found.has_more and _filters(wanted).keys() == {"state"} and not wanted.statuses:
+        # The tab of the state has counted them.
+        total = {state: states[n] for n, state in enumerate(STATES)}[wanted.state]
+        found = replace(found, total=total, has_more=False)
     peek = await _peek(request, caller)
     due = _deadlines(caller, found.orders)
     return show(
@@ -69,6 +73,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         "orders.html",
         orders=[order_body(order, found.items.get(order.id, ())) for order in found.orders],
         total=found.total,
+        has_more=found.has_more,
         total_pages=wanted.of(found.total).total_pages,
         statuses=[("", "All"), *((one, one) for one in found.status_counts if one)],
         states=states,

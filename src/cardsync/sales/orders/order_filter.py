@@ -43,7 +43,7 @@ _SWITCH = {
 class OrderFilter(Paging):
     """A filter of orders. Empty `statuses` match all statuses; an `items_per_order` of None returns
     all items. If `by_buyer` is false, `search` searches only order numbers. If `counted` is false,
-    the total of a filter with many matches is not counted and is zero.
+    the matches of a filter are not counted if they are many.
     """
 
     page: int = 1

@@ -4,14 +4,15 @@ The ids of the page are read first, and then its rows. For a filter by only date
 shipping type, `order_tally` has the counts, and an index is sorted like the page. A text that few
 orders contain is looked up by its grams (`search_parts.py`). For any other filter, orders are
 scanned: a probe of the first orders finds a page of frequent matches, and a scan of all orders
-finds and counts rare matches.
+finds and counts rare matches. The API's totals are exact; a page of the dashboard does not wait for
+the count of frequent matches (`OrderFilter.counted`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
@@ -49,6 +50,8 @@ Counts = dict[str, int]
 PROBED_FOR_EACH = 40
 PROBED = 20_000
 REACHED_BY = 4
+# A probe without a count finds further matches up to this number, so that the page can name it.
+COUNTED = 1_000
 # A page of several statuses that ends before this position merges the orders of each status from
 # ix_orders_status. A later page is read from ix_orders_date.
 MERGED = 10_000
@@ -57,13 +60,16 @@ MERGED = 10_000
 @dataclass(frozen=True)
 class FoundOrders:
     """A page of orders. `status_counts` counts the matches of the filter without its statuses, by
-    status; `total` counts all matches of the filter.
+    status; `total` counts all matches of the filter. If `has_more` is true, more than `total` orders
+    match, at least one of them after this page, and `status_counts` counts what `order_tally` can
+    count of the filter.
     """
 
     orders: list[OrderRow]
     items: Mapping[int, list[ItemRow]]
     status_counts: Counts
     total: int
+    has_more: bool
     sessions: list[PullSession] = field(default_factory=list)
 
 
@@ -155,28 +161,25 @@ async def _scanned(
     others, of_others = other_conditions(wanted)
     status, of_statuses = of_status(wanted)
     values = values | of_tallied | of_others | of_statuses
+    probe, more = _probe(wanted, order, [*tallied, *status], others)
+    values |= more
+    # The first orders are read faster than the grams.
+    if probe and wanted.search and not wanted.counted:
+        ids = await _column(reading, probe, values | {"probed": _probed(wanted)})
+        if len(ids) > wanted.per_page:
+            return await _uncounted(reading, caller, values, wanted, ids)
     listed = await may_contain(reading, caller.seller_id, wanted.search) if wanted.search else None
     if listed is not None:
         others.append(MAY_CONTAIN)
         values |= listed
     everything = all_of(*tallied, *others)
-    reach = wanted.offset + wanted.per_page
-    if (
-        listed is None
-        and not _is_rare(wanted)
-        and order.indexed
-        and order.nulls_apart is None
-        and reach * REACHED_BY <= PROBED
-    ):
-        probe, more = _probe(wanted, order, [*tallied, *status], others)
-        # Without a count, a successful probe saves the scan of all orders, so it may scan more
-        # orders.
-        probed = min(PROBED, PROBED_FOR_EACH * reach) if wanted.counted else PROBED
-        values |= more | {"probed": probed}
-        ids = await _column(reading, probe, values)
-        if len(ids) == wanted.per_page:
-            if not wanted.counted:
-                return await _shown(reading, caller, values, wanted, ids, {})
+    if probe and listed is None:
+        # Without a count, a successful probe saves the scan of all orders, so it may read more.
+        probed = _probed(wanted) if wanted.counted else PROBED
+        ids = await _column(reading, probe, values | {"probed": probed})
+        if not wanted.counted and len(ids) > wanted.per_page:
+            return await _uncounted(reading, caller, values, wanted, ids)
+        if wanted.counted and len(ids) == wanted.per_page:
             count = (
                 f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
                 " GROUP BY orders.status_group"
@@ -199,10 +202,15 @@ async def _scanned(
 def _probe(
     wanted: OrderFilter, order: PageOrder, tallied: list[str], others: list[str]
 ) -> tuple[str, Values]:
-    """Return the statement that searches the first orders for the page, and its values. The probe
-    returns nothing if `order_tally` counts at most `:probed` orders, because then a scan of all
-    orders is as fast.
+    """Return the statement that searches the first `:probed` orders for the page, and its values;
+    an empty statement if a probe would hardly ever fill the page. Without a count, the probe finds
+    the matches of the page and at least one more. It returns nothing if `order_tally` counts at
+    most `:probed` orders, because then a scan of all orders is as fast.
     """
+    reach = wanted.offset + wanted.per_page
+    by_index = order.indexed and order.nulls_apart is None
+    if _is_rare(wanted) or not by_index or reach * REACHED_BY > PROBED:
+        return "", {}
     number, counted, values = tally_conditions(wanted)
     many = (
         f"(SELECT coalesce(sum({number}), 0) FROM order_tally"
@@ -214,9 +222,27 @@ def _probe(
     )
     probe = (
         f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
-        f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+        f" ORDER BY {order.by} LIMIT :matches OFFSET :offset"
     )
-    return probe, values
+    most = wanted.per_page if wanted.counted else max(reach, COUNTED) + 1 - wanted.offset
+    return probe, values | {"matches": most}
+
+
+def _probed(wanted: OrderFilter) -> int:
+    return min(PROBED, PROBED_FOR_EACH * (wanted.offset + wanted.per_page))
+
+
+async def _uncounted(
+    reading: Reading, caller: Caller, values: Values, wanted: OrderFilter, ids: list[int]
+) -> FoundOrders:
+    """Return the page whose first ids a probe found, with at least one match after it."""
+    number, counted, of_tally = tally_conditions(wanted)
+    tally = _tally(wanted, number, counted)
+    page = ids[: wanted.per_page]
+    found = await _shown(reading, caller, values | of_tally, wanted, page, tally)
+    # The number of matches is shown as the number of full pages that they certainly fill.
+    pages = (wanted.offset + len(ids) - 1) // wanted.per_page
+    return replace(found, total=pages * wanted.per_page, has_more=True)
 
 
 def _is_rare(wanted: OrderFilter) -> bool:
@@ -338,5 +364,6 @@ async def _shown(
         total=sum(
             n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses
         ),
+        has_more=False,
         sessions=[PullSession(*row) for row in sessions],
     )
