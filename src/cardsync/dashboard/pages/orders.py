@@ -61,10 +61,9 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         # `find_orders` is the last read of a reading, so `state_counts` is read first.
         states = await state_counts(reads, caller)
         found = await find_orders(reads, caller, wanted)
-    if found.has_more and _filters(wanted).keys() == {"state"} and not wanted.statuses:
+    if found.has_more and _filters(wanted) == {"state": wanted.state} and not wanted.statuses:
         # The tab of the state has counted them.
-        total = {state: states[n] for n, state in enumerate(STATES)}[wanted.state]
-        found = replace(found, total=total, has_more=False)
+        found = replace(found, total=getattr(states, str(wanted.state)), has_more=False)
     peek = await _peek(request, caller)
     due = _deadlines(caller, found.orders)
     return show(
