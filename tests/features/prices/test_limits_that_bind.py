@@ -203,3 +203,16 @@ async def test_the_limits_of_cheap_cards_are_edited_in_the_sentence(a_seller):
     assert small == rule["cap"]["small"]
     _, small = await saved(small_below="2.50", small_up="40", small_down="")
     assert small == {"below": "2.50", "up_bp": 4_000, "down_bp": None}
+
+
+async def test_a_cap_that_still_holds_a_price_is_not_written_again(a_seller, at_noon):
+    seller = await a_seller(capped=True)
+    await seller.import_csv(a_csv(*PENNIES))
+    stored = "SELECT marketplace_id, ctid::text, xmin::text, xmax::text FROM price_decision"
+    stored += " WHERE seller_id = :id AND kind = 'cap' ORDER BY marketplace_id"
+    before = await seller.service.sql(seller.id, stored, id=seller.id)
+    assert [row["marketplace_id"] for row in before] == [1, 3]
+    clock.shift(timedelta(hours=1))
+    free = PENNIES[2] | {"TCG Market Price": "0.02", "TCG Low Price": "0.02"}
+    await seller.import_csv(a_csv(PENNIES[0], PENNIES[1], free, PENNIES[3]))
+    assert await seller.service.sql(seller.id, stored, id=seller.id) == before[:1]

@@ -17,27 +17,29 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.prices import standing
 
-_LET_GO = """
-    DELETE FROM price_decision h USING card c
-     WHERE h.seller_id = :seller AND h.kind = 'cap'
-       AND c.seller_id = :seller AND c.marketplace_id = h.marketplace_id
-       AND NOT EXISTS (
-           SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:rules AS bigint[]),
-                              CAST(:parts AS integer[])) AS g (id, rule, part)
-            WHERE g.id = h.marketplace_id AND g.rule = h.source_id AND g.part = h.part)
-       AND (CAST(:lines AS text[]) IS NULL OR c.product_line = ANY (CAST(:lines AS text[])))
+_CAPS: Final = {
+    "marketplace_id": pl.Int64,
+    "source_id": pl.Int64,
+    "part": pl.Int32,
+    "asked": pl.Int64,
+}
+_PAIR: Final = ("marketplace_id", "source_id", "part")
+_STORED: Final = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg(source_id), '{}') AS source_id,
+           coalesce(array_agg(part), '{}') AS part,
+           coalesce(array_agg((asked * 10000)::bigint), '{}') AS asked
+      FROM price_decision WHERE seller_id = :seller AND kind = 'cap'
+"""
+_PRICED: Final = """
+    EXISTS (SELECT FROM card c
+             WHERE c.seller_id = :seller AND c.marketplace_id = d.marketplace_id
+               AND (CAST(:lines AS text[]) IS NULL
+                    OR c.product_line = ANY (CAST(:lines AS text[]))))
 """
 # The `part` of a decision of kind cap: the price moved to the limit, or stayed unchanged.
 MOVES: Final = 0
 STAYS: Final = 1
-_NONE: Final = pl.DataFrame(
-    schema={
-        "marketplace_id": pl.Int64,
-        "rule_id": pl.Int64,
-        "held": pl.Boolean,
-        "asked": pl.Int64,
-    }
-)
 _OPEN_GATES = """
     DELETE FROM gate_hold h
      WHERE h.seller_id = :seller AND NOT EXISTS (
@@ -76,27 +78,37 @@ async def hold_prices(
     lines: Sequence[str] | None = None,
 ) -> None:
     """Store the cards that caps limit, a result of `engine.limited`, after a pricing of all cards
-    or of an upload of these product lines. Stored cards of other product lines stay.
+    or of an upload of these product lines. Stored cards of other product lines stay. Only
+    differences are written: a market that moves caps thousands of cards for weeks.
     """
-    if limited is None:
-        limited = _NONE
-    named = {
-        "seller": seller_id,
-        "ids": limited["marketplace_id"].to_list(),
-        "rules": limited["rule_id"].to_list(),
-        "parts": limited["held"].cast(pl.Int64).to_list(),
-        "lines": None if lines is None else list(lines),
-    }
-    await session.execute(text(_LET_GO), named)
-    for (held,), rows in limited.group_by("held"):
+    caps = pl.DataFrame(schema=_CAPS) if limited is None else _caps(limited)
+    row = (await session.execute(text(_STORED), {"seller": seller_id})).one()
+    stored = pl.DataFrame(dict(row._mapping), schema=_CAPS)
+    ended = stored.join(caps, on=_PAIR, how="anti")
+    if ended.height:
+        named = {"lines": None if lines is None else list(lines)}
+        ids = ended["marketplace_id"].to_list()
+        await standing.drop(session, seller_id, "cap", ids, _PRICED, **named)
+    new = caps.join(stored, on=list(_CAPS), how="anti", nulls_equal=True)
+    for (part,), rows in new.group_by("part"):
         await standing.put(
             session,
             seller_id,
             "cap",
             rows["marketplace_id"].to_list(),
             now,
-            sources=rows["rule_id"].to_list(),
-            part=STAYS if held else MOVES,
+            sources=rows["source_id"].to_list(),
+            part=part,
             asked=rows["asked"].to_list(),
-            replaces="d.asked IS DISTINCT FROM excluded.asked",
+            replaces="true",
         )
+
+
+def _caps(limited: pl.DataFrame) -> pl.DataFrame:
+    """Return the limited cards as they are stored; a seller's own cap has no rule, and source 0."""
+    return limited.select(
+        "marketplace_id",
+        pl.col("rule_id").fill_null(0).alias("source_id"),
+        pl.when("held").then(STAYS).otherwise(MOVES).cast(pl.Int32).alias("part"),
+        "asked",
+    )

@@ -48,10 +48,12 @@ _CHOOSE = """
                      settled_at = excluded.settled_at
 """
 _FORGET = "DELETE FROM settled_match WHERE seller_id = :seller AND card_id = :card"
+_CHOSEN = "SELECT card_id FROM settled_match WHERE seller_id = :seller"
 _KEEP = """
     UPDATE card c SET product_id = s.product_id, match = 'matched'
       FROM settled_match s
      WHERE s.seller_id = :seller AND c.seller_id = :seller AND c.id = s.card_id
+       AND c.id = ANY (CAST(:cards AS bigint[]))
        AND (c.product_id <> s.product_id OR c.match <> 'matched')
 """
 
@@ -147,5 +149,9 @@ UNDO: Final = UndoRows(
 
 
 async def keep_settled(session: AsyncSession, seller_id: int) -> None:
-    """Restore the chosen products of cards that an import has bound to other products."""
-    await run(session, _KEEP, {"seller": seller_id})
+    """Restore the chosen products of cards that an import has bound to other products. A shop that
+    chose none pays one index read, and no shop a read of all its cards.
+    """
+    cards = list(await session.scalars(text(_CHOSEN), {"seller": seller_id}))
+    if cards:
+        await run(session, _KEEP, {"seller": seller_id, "cards": cards})
