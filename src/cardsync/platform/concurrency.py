@@ -1,6 +1,6 @@
 """Runs work concurrently: `beside` runs a coroutine while a block runs, `every` repeats work at
-intervals, `every_in_thread` repeats work in a thread, `at_once` runs two coroutines and returns
-both results, `ahead` makes an iterator's items before they are needed.
+intervals, `every_in_thread` repeats work in a thread, `at_once` runs coroutines and returns their
+results, `ahead` makes an iterator's items before they are needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, overload
 
 import structlog
 
@@ -20,6 +20,9 @@ log = structlog.get_logger(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+Work = Coroutine[object, object, A]
 # Cancelled work may take this long to end; a worker gives its job less time.
 LEAVE_SECONDS = 25.0
 
@@ -152,18 +155,23 @@ def _reason(failure: Exception) -> str:
     return lines[0] if lines else ""
 
 
+@overload
+async def at_once(first: Work[A], second: Work[B], /) -> tuple[A, B]: ...
+@overload
+async def at_once(first: Work[A], second: Work[B], third: Work[C], /) -> tuple[A, B, C]: ...
+@overload
 async def at_once(
-    first: Coroutine[object, object, A], second: Coroutine[object, object, B]
-) -> tuple[A, B]:
-    """Run both coroutines at the same time and return their results. Wait for the second even if
-    the first fails.
+    first: Work[A], second: Work[B], third: Work[C], fourth: Work[D], /
+) -> tuple[A, B, C, D]: ...
+async def at_once(*work: Work[Any]) -> tuple[Any, ...]:
+    """Run the coroutines at the same time and return their results. Wait for all of them even if
+    one fails; the first failure in their order is raised.
     """
-    other = asyncio.create_task(second)
-    try:
-        done = await first
-    finally:
-        result = await other
-    return done, result
+    done = await asyncio.gather(*work, return_exceptions=True)
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    return tuple(done)
 
 
 T = TypeVar("T")

@@ -14,7 +14,8 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.platform.database.session import run
+from cardsync.platform.database.read_sources import Source
+from cardsync.platform.database.session import in_one_message, run
 from cardsync.prices.models import DecisionKind
 
 # Selects the pins of accepted recommendations, which have an end. A pin that a person set has no
@@ -122,6 +123,10 @@ _COSTS: Final = """
            coalesce(array_agg((cost * 10000)::bigint), '{}') AS cost
       FROM card_cost WHERE seller_id = :seller AND cost IS NOT NULL
 """
+_AMONG: Final = """
+       AND marketplace_id IN (SELECT c.marketplace_id FROM card c
+            WHERE c.seller_id = :seller AND c.id = ANY (CAST(:cards AS bigint[])))
+"""
 _COST: Final = {"marketplace_id": pl.Int64, "cost": pl.Int64}
 _DECIDED: Final = {"marketplace_id": pl.Int64, "pin": pl.Int64, "approved_price": pl.Int64}
 
@@ -133,26 +138,31 @@ async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[
 
 
 async def decided_of(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     now: datetime,
     *,
     reviewed: bool,
     costed: bool = False,
+    card_ids: Sequence[int] | None = None,
 ) -> pl.DataFrame:
-    """Return the cards with a `pin` or an `approved_price` in force. Accepted prices are read only
-    if the run is `reviewed`, and the cards' costs only if it is `costed`.
+    """Return the cards with a `pin` or an `approved_price` in force; with `card_ids`, only of these
+    few cards. Accepted prices are read only if the run is `reviewed`, and the cards' costs only if
+    it is `costed`.
     """
     kinds = ["pin", "accepted"] if reviewed else ["pin"]
-    values = {"seller": seller_id, "kinds": kinds, "now": now}
-    row = (await session.execute(text(_FOR_RUN), values)).one()
-    found = pl.DataFrame(dict(row._mapping), schema=_DECIDED)
+    values: dict[str, object] = {"seller": seller_id, "kinds": kinds, "now": now}
+    which = ""
+    if card_ids is not None:
+        which, values["cards"] = _AMONG, list(card_ids)
+    statements = [_FOR_RUN + which] + ([_COSTS + which] if costed else [])
+    [[row], *rows] = await in_one_message(session, statements, values)
+    found = pl.DataFrame(dict(zip(_DECIDED, row, strict=True)), schema=_DECIDED)
     # A card may have a pin and an accepted price.
     decided = found.group_by("marketplace_id").max()
     if not costed:
         return decided
-    row = (await session.execute(text(_COSTS), values)).one()
-    costs = pl.DataFrame(dict(row._mapping), schema=_COST)
+    costs = pl.DataFrame(dict(zip(_COST, rows[0][0], strict=True)), schema=_COST)
     return decided.join(costs, on="marketplace_id", how="full", coalesce=True)
 
 

@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market import newest, sums
@@ -30,6 +29,7 @@ from cardsync.catalog.market.verdicts import (
 )
 from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import read_integers, read_rows
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.value_types import FrameSchema
 
@@ -157,11 +157,12 @@ class Market:
 NO_MARKET: Final = Market(imported=False, network=False)
 
 
-async def the_market(session: AsyncSession) -> Market:
-    imported, network = (await session.execute(text(_ANY))).one()
+async def the_market(session: Source) -> Market:
+    rows_in = rows_of(session)
+    [[imported, network]] = await rows_in(_ANY, {})
     if not imported and not network:
         return NO_MARKET
-    rows = await session.execute(text("SELECT id, condition, printing, language FROM market_cell"))
+    rows = await rows_in("SELECT id, condition, printing, language FROM market_cell", {})
     cells = {Cell(*texts): number for number, *texts in rows}
     return Market(imported=imported, network=network, cells=cells)
 
@@ -191,7 +192,7 @@ async def market_of(
 
 
 async def evidence_of(
-    session: AsyncSession,
+    session: Source,
     market: Market,
     keys: pl.DataFrame,
     seller_id: int,
@@ -216,7 +217,7 @@ async def evidence_of(
 
 
 async def _newest(
-    session: AsyncSession,
+    session: Source,
     products: pl.Series,
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -225,7 +226,7 @@ async def _newest(
     """
     which: dict[str, object] = {}
     count = len(products)
-    if few := count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
+    if few := count < _MANY or count * _PART < (await rows_of(session)(_SIZE, {}))[0][0]:
         which = {"ids": products.to_list()}
     only = " AND product_id = ANY (CAST(:ids AS bigint[]))" if few else ""
     looks, figures = [
@@ -249,7 +250,7 @@ def _known(
 
 
 async def _of_network(
-    session: AsyncSession,
+    session: Source,
     products: list[int],
     cards: pl.DataFrame,
     seller_id: int,
@@ -276,7 +277,7 @@ def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> l
 
 
 async def buy_outs_of(
-    session: AsyncSession,
+    session: Source,
     market: Market,
     looks: pl.DataFrame,
     now: datetime,

@@ -4,15 +4,17 @@ belong to no seller, so they are read by product ids and never joined with cards
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market.verdicts import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
+from cardsync.platform.database.read_sources import Source
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.value_types import Row
 
 # A product without known sales has one row whose columns of the sale are null.
@@ -62,18 +64,21 @@ def _sale(row: Row) -> Sale:
     return Sale(row.sold_at, row.price, row.quantity, cell)
 
 
-_SNAPSHOTS: Final = """
+SUPPLY: Final = (
+    """
     SELECT product_id, observed_at, condition, printing, language, listings, copies, low
       FROM market_listing l JOIN market_cell c ON c.id = l.cell
      WHERE product_id = ANY (CAST(:products AS bigint[]))
        AND observed_at BETWEEN :since AND :now
-"""
-_SALES_SINCE: Final = """
+""",
+    """
     SELECT product_id, sold_at, price, quantity, condition, printing, language
       FROM market_sale s JOIN market_cell c ON c.id = s.cell
      WHERE product_id = ANY (CAST(:products AS bigint[]))
        AND sold_at BETWEEN :since AND :now
-"""
+""",
+)
+"""The statements whose rows `supply_of` reads."""
 
 
 @dataclass
@@ -96,29 +101,30 @@ class Supplied:
 
 
 async def recent_supply(
-    session: AsyncSession,
+    session: Source,
     products: Iterable[int],
     now: datetime,
-    span: timedelta = SUPPLY_SINCE,
 ) -> dict[int, Supplied]:
-    """Return the supply and the sales of each product in the last `span`, which is long enough to
-    find a buy-out that still counts.
+    """Return the supply and the sales of each product in the last `SUPPLY_SINCE`, which is long
+    enough to find a buy-out that still counts.
     """
-    values = {"products": list(products), "since": now - span, "now": now}
-    found: dict[int, Supplied] = {}
+    values = {"products": list(products), "since": now - SUPPLY_SINCE, "now": now}
     if not values["products"]:
-        return found
-    for row in await session.execute(text(_SNAPSHOTS), values):
-        of = found.setdefault(row.product_id, Supplied())
-        of.moments.add(row.observed_at)
-        cell = Cell(row.condition, row.printing, row.language)
-        of.cells.setdefault(cell, {})[row.observed_at] = Supply(
-            row.observed_at,
-            row.listings,
-            row.copies,
-            row.low,
-        )
-    for row in await session.execute(text(_SALES_SINCE), values):
-        if (of_product := found.get(row.product_id)) is not None:
-            of_product.sales.append(_sale(row))
+        return {}
+    return supply_of(*await in_one_message(session, SUPPLY, values))
+
+
+def supply_of(
+    snapshots: Iterable[Sequence[Any]], sales: Iterable[Sequence[Any]]
+) -> dict[int, Supplied]:
+    """Return the supply of each product that has a snapshot, from the rows of `SUPPLY`. Pure."""
+    found: dict[int, Supplied] = {}
+    for product, at, condition, printing, language, listings, copies, low in snapshots:
+        of = found.setdefault(product, Supplied())
+        of.moments.add(at)
+        cell = Cell(condition, printing, language)
+        of.cells.setdefault(cell, {})[at] = Supply(at, listings, copies, low)
+    for product, at, price, quantity, *of_cell in sales:
+        if (of_product := found.get(product)) is not None:
+            of_product.sales.append(Sale(at, price, quantity, Cell(*of_cell)))
     return found

@@ -6,7 +6,7 @@ explanation of its target. The module also has the page on which a member settle
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from cardsync.dashboard.shell import PageRequest, TemplateValues, back_to, see, 
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.platform.settings import Settings
@@ -43,13 +44,13 @@ from cardsync.sales.lots import profit, read_lots
 from cardsync.sales.orders.of_card import orders_of_card
 from cardsync.shop.activity.entry_words import summary_words
 from cardsync.shop.activity.feed import names_in
+from cardsync.stock.cards.card_filter import CardPage
 from cardsync.stock.cards.chosen_match import settle_match
-from cardsync.stock.cards.matches import MatchBody, read_match
+from cardsync.stock.cards.matches import read_match
 from cardsync.stock.cards.queries import read_card, read_whole_card, search_cards
 from cardsync.stock.cards.same_card import same_cards
 from cardsync.stock.cards.schemas import (
     CardWithHistory,
-    FoundCards,
     card_body,
     with_history,
 )
@@ -78,10 +79,21 @@ class Place(NamedTuple):
     after: str
 
 
+@dataclass(frozen=True)
+class _Around(CardPage):
+    """The card at the place `page` of a list, and its neighbors."""
+
+    @property
+    def offset(self) -> int:
+        return max(0, self.page - 2)
+
+
 async def place_of(
-    request: PageRequest, caller: Caller, settings: Settings, card_id: int
+    request: PageRequest, reads: Reading, caller: Caller, settings: Settings, card_id: int
 ) -> Place | None:
-    """Return the card's position in the address's list; None if the card is not there."""
+    """Return the card's position in the address's list; None if the card is not there. The search
+    is the last read of the reading, because its time-out ends the reading.
+    """
     at = read_id(str(request.query_params.get("at", "")))
     if at is None or not 0 < at <= limits.CARDS_SCROLLED:
         return None
@@ -89,33 +101,26 @@ async def place_of(
         asked = read_asked(request.query_params.dict())
     except errors.InvalidPayload:
         return None
+    around = _Around(at, 3 if at > 1 else 2, asked.page.sort, asked.page.direction)
     seconds = settings.read_seconds
+    found = (await search_cards(reads, caller, asked.wanted, around, seconds)).found
+    ids = dict(enumerate((row.id for row in found.cards), around.offset + 1))
 
-    async def found_at(place: int) -> FoundCards:
-        if not place:
-            return FoundCards([], 0)
-        one = replace(asked.page, page=place, per_page=1)
-        # A search is the last read of a reading, so each search gets its own.
-        async with reading(request) as reads:
-            return (await search_cards(reads, caller, asked.wanted, one, seconds)).found
-
-    def address(found: FoundCards, place: int) -> str:
+    def address(place: int) -> str:
         there = asked.address(page=None, at=place)
-        return there.replace("/cards", f"/cards/{found.cards[0].id}", 1) if found.cards else ""
+        return there.replace("/cards", f"/cards/{ids[place]}", 1) if place in ids else ""
 
-    here = await found_at(at)
-    if [row.id for row in here.cards] != [card_id]:
+    if ids.get(at) != card_id:
         return None
-    before, after = await at_once(found_at(at - 1), found_at(at + 1))
     wanted = asked.wanted.search
     page = -(-at // asked.page.per_page)
     return Place(
         dict(VIEWS).get(wanted, wanted),
         asked.address(page=page if page > 1 else None),
         at,
-        here.total,
-        address(before, at - 1),
-        address(after, at + 1),
+        found.total,
+        address(at - 1),
+        address(at + 1),
     )
 
 
@@ -129,29 +134,30 @@ async def card_page(
     card_id: int,
 ) -> Template:
     after = read_id(str(request.query_params.get("sold_after", "")))
-    async with reading(request) as reads:
-        sold = await orders_of_card(reads, caller, card_id, after, SOLD)
-        same = await same_cards(reads, caller, card_id)
-        row, history = await read_card(reads, caller, card_id)
-    place = await place_of(request, caller, settings, card_id)
     now = clock.now()
+    sold_at = clock.read_moment(str(request.query_params.get("then", "")))
+    changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
+    async with reading(request) as reads:
+        sold, same, (row, history), match = await at_once(
+            orders_of_card(reads, caller, card_id, after, SOLD),
+            same_cards(reads, caller, card_id),
+            read_card(reads, caller, card_id, last=False),
+            read_match(reads, caller, card_id),
+        )
+        card = with_history(row, history)
+        why, marks, costs = await at_once(
+            _why(reads, caller, store, card),
+            badges_of(reads, caller, [], [card_id], now),
+            _costs(reads, caller, card),
+        )
+        then = await _then(reads, caller, store, card, sold_at)
+        changed, problem = await _changed(reads, caller, card, changes)
+        by = await pinned_by(reads, caller, why.pin if why else None)
+        place = await place_of(request, reads, caller, settings, card_id)
     if whole := request.query_params.get("history") == "all":
         row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
-    card = with_history(row, history)
-    # These two reads take the longest, so they run concurrently, each on its own connection.
-    match, why = await at_once(
-        _match(request, caller, card_id),
-        _why(request, caller, store, card),
-    )
-    sold_at = clock.read_moment(str(request.query_params.get("then", "")))
-    then = await _then(request, caller, store, card, sold_at)
-    changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
-    changed, problem = await _changed(request, caller, card, changes)
+        card = with_history(row, history)
     days = days_of(str(request.query_params.get("days", "")), whole=whole)
-    async with opened(request) as session:
-        marks = await badges_of(session, caller, [], [card_id], now)
-        by = await pinned_by(session, caller, why.pin if why else None)
-    costs = await _costs(request, caller, card)
     return show(
         request,
         caller,
@@ -192,22 +198,17 @@ def explained(card: CardWithHistory, steps: Sequence[Mapping[str, object]]) -> T
     }
 
 
-async def _costs(request: PageRequest, caller: Caller, card: CardWithHistory) -> TemplateValues:
+async def _costs(reads: Reading, caller: Caller, card: CardWithHistory) -> TemplateValues:
     """Return the card's lots and profit; no cost if the caller may not see revenue."""
     if not caller.sees_revenue or card.contribution is not None or card.custom:
         return {"cost": None}
     number = card.marketplace_id
-    async with reading(request) as reads:
-        earned = await profit.of_card(reads, caller, number)
-    async with opened(request) as session:
-        found = await read_lots.lots(session, caller, number, None, limits.LOTS_PER_PAGE)
-        cost = await read_lots.cost_of(session, caller, number)
-    return {"cost": cost, "lots": found.lots, "earned": earned}
-
-
-async def _match(request: PageRequest, caller: Caller, card_id: int) -> MatchBody:
-    async with reading(request) as reads:
-        return await read_match(reads, caller, card_id)
+    earned, lots, cost = await at_once(
+        profit.of_card(reads, caller, number),
+        read_lots.newest_of_card(reads, caller, number, limits.LOTS_PER_PAGE),
+        read_lots.cost_of(reads, caller, number),
+    )
+    return {"cost": cost, "lots": lots, "earned": earned}
 
 
 def _receipts(
@@ -229,7 +230,7 @@ def _kept_steps(found: Explanation | ReceiptThen | None) -> list[dict[str, objec
 
 
 async def _why(
-    request: PageRequest,
+    reads: Reading,
     caller: Caller,
     store: Store,
     card: CardWithHistory,
@@ -237,17 +238,14 @@ async def _why(
     """Return the explanation of the target; None if the card is a contribution."""
     if card.contribution is not None:
         return None
-    async with opened(request, snapshot=True) as session:
-        try:
-            return await explain_card(
-                session, caller.seller_id, store, card.marketplace_id, clock.now()
-            )
-        except errors.NotFound:
-            return None
+    try:
+        return await explain_card(reads, caller.seller_id, store, card.marketplace_id, clock.now())
+    except errors.NotFound:
+        return None
 
 
 async def _then(
-    request: PageRequest,
+    reads: Reading,
     caller: Caller,
     store: Store,
     card: CardWithHistory,
@@ -256,12 +254,11 @@ async def _then(
     """Return the stored receipt of the price at the time `at`; None without a time."""
     if at is None or card.contribution is not None:
         return None
-    async with opened(request, snapshot=True) as session:
-        return await breakdown_at(session, caller, store, card.marketplace_id, at)
+    return await breakdown_at(reads, caller, store, card.marketplace_id, at)
 
 
 async def _changed(
-    request: PageRequest,
+    reads: Reading,
     caller: Caller,
     card: CardWithHistory,
     changes: Mapping[str, str],
@@ -271,12 +268,11 @@ async def _changed(
     """
     if caller.role != "owner" or not any(changes.values()):
         return None, ""
-    async with opened(request, long=True, snapshot=True) as session:
-        try:
-            body = body_of(changes)
-            return await what_if(session, caller, card.marketplace_id, body, clock.now()), ""
-        except (errors.InvalidRule, errors.NotFound) as e:
-            return None, sentence(e)
+    try:
+        body = body_of(changes)
+        return await what_if(reads, caller, card.marketplace_id, body, clock.now()), ""
+    except (errors.InvalidRule, errors.NotFound) as e:
+        return None, sentence(e)
 
 
 def body_of(changes: Mapping[str, str]) -> dict[str, object]:

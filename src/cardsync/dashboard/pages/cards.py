@@ -31,6 +31,7 @@ from cardsync.dashboard.pages.card_filters import (
 )
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.prices.inputs.governing import governing_rules
@@ -259,7 +260,7 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
     return Peek(card, trends.get(card_id), receipt_of(steps), ladder, mark, pin, by)
 
 
-async def pinned_by(session: AsyncSession, caller: Caller, pin: ExplainedPin | None) -> str:
+async def pinned_by(session: Source, caller: Caller, pin: ExplainedPin | None) -> str:
     """Return the name of the member who pinned a card, capitalized for the beginning of
     a sentence.
     """

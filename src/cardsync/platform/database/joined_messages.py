@@ -72,9 +72,11 @@ class Messages:
         connection: Connection,
         parts: Sequence[str | Prepared],
         asked: Sequence[int],
-        values: Mapping[str, object] | None = None,
+        values: Sequence[Mapping[str, object] | None] | None = None,
     ) -> list[list[TupleRow]]:
-        """Return the rows of the statements with the numbers `asked`. Raises one of NAMES_LOST."""
+        """Return the rows of the statements with the numbers `asked`. `values` has the values of
+        each statement, or None for one without names. Raises one of NAMES_LOST.
+        """
         known = self._known.setdefault(connection, set() if self._planned else None)
         statements = []
         for part in parts:
@@ -88,9 +90,11 @@ class Messages:
                     known.add(part.name)
                 statements.append(part.execute())
         if self._spread.over_nodes:
-            return await piped(connection, statements, asked, values)
-        # The cursor class of the connection's pool binds the values.
-        cursor = await connection.execute(cast(Any, "; ".join(statements)), values)
+            return await piped(connection, statements, asked, values or [None] * len(statements))
+        if values is None:
+            cursor = await connection.execute(cast(Any, "; ".join(statements)))
+        else:
+            cursor = await _bound(connection, statements, values)
         rows = []
         for number in asked:
             await cursor.set_result(number)
@@ -105,6 +109,18 @@ class Messages:
         await connection.execute("ROLLBACK")
 
 
+async def _bound(
+    connection: Connection,
+    statements: Sequence[str],
+    values: Sequence[Mapping[str, object] | None],
+) -> psycopg.AsyncCursor[TupleRow]:
+    """Send the statements as one message. Its description, which a trace shows, has no values."""
+    cursor = psycopg.AsyncClientCursor(connection)
+    bound = [cursor.mogrify(cast(Any, one), of) for one, of in zip(statements, values, strict=True)]
+    with watching(connection, "; ".join(statements)):
+        return await cursor.execute(cast(Any, "; ".join(bound)))
+
+
 def _has_rows(cursor: psycopg.AsyncCursor[object]) -> bool:
     """Return whether the statement returns rows; a SET does not."""
     return cursor.pgresult is not None and cursor.pgresult.status == ExecStatus.TUPLES_OK
@@ -114,15 +130,15 @@ async def piped(
     connection: psycopg.AsyncConnection,
     statements: Sequence[str],
     asked: Sequence[int],
-    values: Mapping[str, object] | None = None,
+    values: Sequence[Mapping[str, object] | None],
     row_factory: RowFactory[Any] = tuple_row,
 ) -> list[list[Any]]:
     """Send each statement as a message of a pipeline; return the rows of the statements `asked`."""
     with watching(connection, "; ".join(statements)):
         async with connection.pipeline():
             cursors = [
-                await connection.cursor(row_factory=row_factory).execute(cast(Any, one), values)
-                for one in statements
+                await connection.cursor(row_factory=row_factory).execute(cast(Any, one), of)
+                for one, of in zip(statements, values, strict=True)
             ]
     return [
         await cursors[number].fetchall() if _has_rows(cursors[number]) else [] for number in asked

@@ -35,7 +35,7 @@ from cardsync.platform.database.connections import (
 from cardsync.platform.database.hot_reads import PolledReads, only_looks
 from cardsync.platform.database.joined_messages import piped
 from cardsync.platform.database.seller_slots import Slots, Work
-from cardsync.platform.database.snapshot_reads import Readings
+from cardsync.platform.database.snapshot_reads import Reading, Readings
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
@@ -218,14 +218,17 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, object
 
 
 async def in_one_message(
-    session: AsyncSession, statements: Sequence[str], values: Mapping[str, object]
+    session: AsyncSession | Reading, statements: Sequence[str], values: Mapping[str, object]
 ) -> list[list[Any]]:
     """Run several statements in one round trip and return the rows of each. Each statement may use
     any of the values. A statement after one that locks a row sees the changes of the lock's last
     holder.
     """
+    if isinstance(session, Reading):
+        return await session.together(statements, values)
     bound = [kept_named(statement) for statement in statements]
-    return await piped(await driver(session), bound, range(len(bound)), values, namedtuple_row)
+    each = [values] * len(bound)
+    return await piped(await driver(session), bound, range(len(bound)), each, namedtuple_row)
 
 
 async def driver(session: AsyncSession) -> psycopg.AsyncConnection:

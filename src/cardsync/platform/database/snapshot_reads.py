@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 from typing import NamedTuple
 
@@ -40,6 +42,8 @@ from cardsync.platform.database.watched_pools import WatchedConnectionPool
 _KEPT_CHARACTERS = 6_000
 # A reading that gets no connection in this time answers 503.
 _WAIT_SECONDS = 10
+# The turns of the event loop until concurrent reads have added their statements to a message.
+_TURNS = 4
 
 
 class Planned(NamedTuple):
@@ -60,6 +64,17 @@ class Planned(NamedTuple):
 
     def whole(self) -> str:
         return kept_named(self.statement)
+
+
+@dataclass(eq=False)
+class _Read:
+    """Statements that wait for the next message of their reading, and then their rows."""
+
+    statements: Sequence[str | Planned]
+    values: Mapping[str, object]
+    last: bool
+    rows: list[list[TupleRow]] = field(default_factory=list)
+    failure: BaseException | None = None
 
 
 class Reading:
@@ -84,6 +99,8 @@ class Reading:
             f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
         ]
         self._open = self._begun = False
+        self._waiting: list[_Read] = []
+        self._turn = asyncio.Lock()
 
     async def rows(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
         """Return the rows of a statement, whose values are named `:name`."""
@@ -96,28 +113,56 @@ class Reading:
         values: Mapping[str, object],
         *,
         last: bool = False,
+        long: bool = False,
     ) -> list[list[TupleRow]]:
-        """Return the rows of each statement. With `last` the message ends the reading; a further
-        message begins another snapshot of the same seller.
+        """Return the rows of each statement. Coroutines that run concurrently (`at_once`) share a
+        message, unless it may be `long`: its time-out would also fail the other reads. With `last`
+        the message ends the reading; a further message begins another snapshot of the same seller.
         """
-        try:
-            return await self._together(statements, values, last)
-        except NAMES_LOST:
-            await self._messages.forget(self._connection)
-            self._begun = False
-            return await self._together(statements, values, last)
+        read = _Read(statements, values, last)
+        if not long:
+            self._waiting.append(read)
+            # Meanwhile the other coroutines, and those that they begin, add their statements.
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+        async with self._turn:
+            if long:
+                await self._send([read])
+            elif read in self._waiting:
+                reads, self._waiting = self._waiting, []
+                await self._send(reads)
+        if read.failure is not None:
+            raise read.failure
+        return read.rows
 
-    async def _together(
-        self,
-        statements: Sequence[str | Planned],
-        values: Mapping[str, object],
-        last: bool,
-    ) -> list[list[TupleRow]]:
+    async def _send(self, reads: Sequence[_Read]) -> None:
+        """Send one message, and give each read its rows, or the failure of the message."""
+        try:
+            try:
+                found = await self._message(reads)
+            except NAMES_LOST:
+                await self._messages.forget(self._connection)
+                self._begun = False
+                found = await self._message(reads)
+        except BaseException as e:
+            for read in reads:
+                read.failure = e
+            return
+        rows = iter(found)
+        for read in reads:
+            read.rows = list(islice(rows, len(read.statements)))
+
+    async def _message(self, reads: Sequence[_Read]) -> list[list[TupleRow]]:
         parts: list[str | Prepared] = [] if self._begun else [*self._beginning]
-        asked = range(len(parts), len(parts) + len(statements))
-        parts += [one if isinstance(one, Planned) else await _bindable(one) for one in statements]
-        if last:
+        values: list[Mapping[str, object] | None] = [None] * len(parts)
+        for read in reads:
+            for one in read.statements:
+                parts.append(one if isinstance(one, Planned) else await _bindable(one))
+                values.append(read.values)
+        asked = range(len(parts) - sum(len(read.statements) for read in reads), len(parts))
+        if last := any(read.last for read in reads):
             parts.append("COMMIT")
+            values.append(None)
         self._open = self._begun = True
         rows = await self._messages.send(self._connection, parts, asked, values)
         self._open = self._begun = not last

@@ -20,6 +20,7 @@ from cardsync.agents.seller_state.exported import fingerprint_served
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
 from cardsync.platform.database.copy import read_bytes
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.prices.decisions.on_sale import ended_sales
@@ -119,9 +120,10 @@ async def _forced(
     return [reason for reason in REASONS if reason in reasons]
 
 
-async def run_waits(session: AsyncSession, seller_id: int) -> bool:
+async def run_waits(session: Source, seller_id: int) -> bool:
     """Return whether the run that ended last waits for the seller's decision."""
-    return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
+    rows = await rows_of(session)(_RUN_WAITS, {"seller": seller_id})
+    return bool(rows and rows[0][0])
 
 
 async def _current_fingerprint(

@@ -9,15 +9,14 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market, evidence_of, the_market
 from cardsync.platform.database.copy import read_integers, read_rows
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
@@ -112,7 +111,7 @@ class Choices:
 
 
 async def read_stock(
-    session: AsyncSession,
+    session: Source,
     account: Account,
     run: Run,
     where: str = ON_SALE,
@@ -120,26 +119,52 @@ async def read_stock(
     *,
     evidence: bool = False,
     costed: bool = False,
-    **values: object,
+    **values: Any,
 ) -> Stock:
     """Return every active card, or the cards that the condition `where` over `card c` selects.
     `card_ids`, a list or a range, limits the cards and the history that is read. Market evidence
     and costs are read if the run needs them, or with `evidence` and `costed`.
     """
     chosen = await choices(session, account.seller_id, run)
-    market = NO_MARKET
-    if evidence or chosen.run.reads_market:
-        market = await the_market(session)
-    rows = await _read_rows(session, account, chosen, market, where, card_ids, values)
-    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
-    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
-    decided = await decided_of(
-        session,
-        account.seller_id,
-        run.now,
-        reviewed=chosen.run.reviewed,
-        costed=costed or chosen.run.costed,
+    return await read_chosen(
+        session, account, chosen, where, card_ids, evidence=evidence, costed=costed, **values
     )
+
+
+async def read_chosen(
+    session: Source,
+    account: Account,
+    chosen: Choices,
+    where: str = ON_SALE,
+    card_ids: Sequence[int] | None = None,
+    *,
+    evidence: bool = False,
+    costed: bool = False,
+    market: Market | None = None,
+    **values: object,
+) -> Stock:
+    """Read the stock like `read_stock`, for a run whose queries are compiled. `market` is what
+    `the_market` returned, if it was read already.
+    """
+    run = chosen.run
+    if not (evidence or run.reads_market):
+        market = NO_MARKET
+    elif market is None:
+        market = await the_market(session)
+    rows, past, decided = await each_of(
+        session,
+        _read_rows(session, account, chosen, market, where, card_ids, values),
+        past_of(session, account.seller_id, run, account.time_zone, card_ids),
+        decided_of(
+            session,
+            account.seller_id,
+            run.now,
+            reviewed=run.reviewed,
+            costed=costed or run.costed,
+            card_ids=card_ids if _are_few(card_ids) else None,
+        ),
+    )
+    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     if market.is_empty:
         return Stock(chosen, _cards(rows.with_columns(**inputs), decided))
     seen = await evidence_of(session, market, rows.select(KEYS), account.seller_id, run.now)
@@ -160,7 +185,7 @@ async def simulate_stock(stock: Stock) -> Effect:
 
 
 async def _read_rows(
-    session: AsyncSession,
+    session: Source,
     account: Account,
     chosen: Choices,
     market: Market,
@@ -177,7 +202,6 @@ async def _read_rows(
         "games": games or [],
         **values,
     }
-    few = card_ids is not None and not isinstance(card_ids, range)
     if isinstance(card_ids, range):
         where = f"c.id BETWEEN :first_id AND :last_id AND {where}"
         bound |= {"first_id": card_ids.start, "last_id": card_ids.stop - 1}
@@ -199,11 +223,17 @@ async def _read_rows(
     columns += ["guards"] if chosen.guards else []
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
-    return await integer_frame(session, columns, sql, bound, _ABSENT_AS_ZERO, few=few)
+    return await integer_frame(
+        session, columns, sql, bound, _ABSENT_AS_ZERO, few=_are_few(card_ids)
+    )
+
+
+def _are_few(card_ids: Sequence[int] | None) -> bool:
+    return card_ids is not None and not isinstance(card_ids, range)
 
 
 async def games_with_rules(
-    session: AsyncSession,
+    session: Source,
     account: Account,
     chosen: Choices,
 ) -> list[str] | None:
@@ -225,11 +255,11 @@ async def games_with_rules(
         if id in own
     ]
     sql = _GAMES.format(on_sale=ON_SALE, any=" OR ".join(conditions))
-    return list(await session.scalars(text(sql), bound))
+    return [line for (line,) in await rows_of(session)(sql, bound)]
 
 
 async def integer_frame(
-    session: AsyncSession,
+    session: Source,
     columns: Sequence[str],
     source: str,
     values: Mapping[str, object],
@@ -247,10 +277,14 @@ async def integer_frame(
         for name in absent_as_zero
         if name in columns
     ]
-    return await asyncio.to_thread(lambda: read.with_columns(nothing).sort("id"))
+
+    def cleaned() -> pl.DataFrame:
+        return read.with_columns(nothing).sort("id")
+
+    return cleaned() if few else await asyncio.to_thread(cleaned)
 
 
-async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
+async def choices(session: Source, seller_id: int, run: Run) -> Choices:
     """Compile the queries of a run. Rules and sales whose query can't be parsed any more are marked
     `broken`.
     """
@@ -346,7 +380,7 @@ def candidates_read() -> pl.Expr:
 
 
 async def with_losing(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     stock: Stock,
     card_ids: Sequence[int] | None = None,

@@ -14,11 +14,12 @@ from typing import Final
 
 import polars as pl
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.prices.engine.periods import day_start, week_start
 from cardsync.prices.engine.rules import CapPeriod
@@ -66,7 +67,7 @@ def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
 
 
 async def period_starts(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     run: Run,
     zone: str,
@@ -98,7 +99,7 @@ async def period_starts(
 
 
 async def unsold(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     run: Run,
     card_ids: Sequence[int] | None,
@@ -135,10 +136,13 @@ async def unsold(
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
     schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}
-    if card_ids is None or isinstance(card_ids, range):
-        await session.execute(text(joined_by_hash()))
-    frame = await read_rows(session, sql, schema)
-    await session.execute(text(joined_as_planned()))
+    if isinstance(session, Reading):
+        frame = await read_rows(session, sql, schema)
+    else:
+        if card_ids is None or isinstance(card_ids, range):
+            await session.execute(text(joined_by_hash()))
+        frame = await read_rows(session, sql, schema)
+        await session.execute(text(joined_as_planned()))
     return frame.with_columns(pl.col(name).cast(TIME) for name in times)
 
 
@@ -186,19 +190,19 @@ class Past:
 
 
 async def past_of(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     run: Run,
     zone: str,
     card_ids: Sequence[int] | None = None,
 ) -> Past:
     """Read the history of every card, or of the cards `card_ids`, a list or a range of ids."""
-    starts = await period_starts(session, seller_id, run, zone, card_ids)
-    return Past(
-        begins(run, zone),
-        starts,
-        await unsold(session, seller_id, run, card_ids),
+    starts, unsold_since = await each_of(
+        session,
+        period_starts(session, seller_id, run, zone, card_ids),
+        unsold(session, seller_id, run, card_ids),
     )
+    return Past(begins(run, zone), starts, unsold_since)
 
 
 def _only(card_ids: Sequence[int] | None) -> str:

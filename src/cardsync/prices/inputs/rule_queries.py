@@ -4,13 +4,11 @@ when they are used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.stock.cards.names_in_search import NamesOf, known_names, with_names
 from cardsync.stock.search.compile import Where, compile_query
 from cardsync.stock.search.fields import QueryError
@@ -28,7 +26,7 @@ class Selection(NamedTuple):
 
 
 async def need_readable(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     query: str,
     field: str = "query",
@@ -44,11 +42,11 @@ async def need_readable(
         return query
     try:
         of = seller_id if named_by is None else named_by
-        query = await with_names(_rows(session), of, query, names)
+        query = await with_names(rows_of(source), of, query, names)
         tree = parse(query)
         compile_query(
             tree,
-            await known_names(_rows(session), seller_id, tree),
+            await known_names(rows_of(source), seller_id, tree),
             of_rule=True,
         )
     except QueryError as e:
@@ -57,7 +55,7 @@ async def need_readable(
 
 
 async def selections(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     queries: Sequence[str],
 ) -> list[Selection]:
@@ -66,7 +64,7 @@ async def selections(
     """
     trees = [_tree(query) for query in queries]
     readable = [tree for tree in trees if isinstance(tree, Tree)]
-    known = await known_names(_rows(session), seller_id, *readable) if readable else None
+    known = await known_names(rows_of(source), seller_id, *readable) if readable else None
     found = []
     for query, tree in zip(queries, trees, strict=True):
         if not query:
@@ -91,10 +89,3 @@ def _tree(query: str) -> Tree | QueryError | None:
         return parse(query) if query else None
     except QueryError as e:
         return e
-
-
-def _rows(session: AsyncSession) -> Any:
-    async def read(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
-        return (await session.execute(text(statement), dict(values))).all()
-
-    return read

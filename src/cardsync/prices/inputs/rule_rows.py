@@ -12,6 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, rows_as
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.declared_fields import declared, from_row
 from cardsync.prices.engine.preset_rules import preset_rule
 from cardsync.prices.engine.rules import Rule, Sale
@@ -50,8 +52,10 @@ async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -
     await session.flush()
 
 
-async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> list[Row]:
+async def all_rows(session: Source, kind: type[Row], seller_id: int) -> list[Row]:
     """Return the seller's rules or sales, by priority."""
+    if isinstance(session, Reading):
+        return await rows_as(session, kind, seller_id, "ORDER BY priority, id")
     rows = await session.scalars(
         select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id)
     )
@@ -71,7 +75,7 @@ async def one_row(
     return row
 
 
-async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
+async def rules_of(session: Source, seller_id: int) -> list[Rule]:
     return [rule_of(row) for row in await all_rows(session, PricingRule, seller_id)]
 
 
@@ -79,29 +83,40 @@ def sale_of(row: PricingSale) -> Sale:
     return Sale(**from_row(row, SALE_COLUMNS) | {"keep_never_lower": row.keep_never_lower or False})
 
 
-async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
+async def sales_of(session: Source, seller_id: int) -> list[Sale]:
     return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
 
 
-async def live_run(session: AsyncSession, seller_id: int, now: datetime) -> tuple[Account, Run]:
+async def live_run(session: Source, seller_id: int, now: datetime) -> tuple[Account, Run]:
     """Return the seller's account and its run at this time."""
-    account = await session.get_one(Account, seller_id)
-    return account, await run_of(session, account, now)
+    account, rules, sales = await each_of(
+        session,
+        _account(session, seller_id),
+        rules_of(session, seller_id),
+        sales_of(session, seller_id),
+    )
+    return account, _run(account, now, rules, sales)
+
+
+async def _account(session: Source, seller_id: int) -> Account:
+    if isinstance(session, Reading):
+        [account] = await rows_as(session, Account, seller_id, "")
+        return account
+    return await session.get_one(Account, seller_id)
 
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run with the seller's rules, sales and settings at this time."""
+    rules = await rules_of(session, account.seller_id)
+    return _run(account, now, rules, await sales_of(session, account.seller_id))
+
+
+def _run(account: Account, now: datetime, rules: list[Rule], sales: list[Sale]) -> Run:
     # The import of polars takes long, and a command that creates a seller needs only the preset
     # rule.
     from cardsync.prices.engine.run_inputs import Run
 
-    rules = await rules_of(session, account.seller_id)
-    return Run(
-        rules,
-        seller_pricing(account),
-        now,
-        await sales_of(session, account.seller_id),
-    )
+    return Run(rules, seller_pricing(account), now, sales)
 
 
 def seller_pricing(account: Account) -> SellerPricing:

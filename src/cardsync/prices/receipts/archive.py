@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import uuid
 from datetime import datetime
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 import polars as pl
-from sqlalchemy import select, text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.money import dollars_or_none, to_units
 from cardsync.platform.storage import ObjectMissing, Store
 from cardsync.platform.value_types import NamedRow
@@ -28,7 +28,6 @@ from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.receipts import parquet_file
 from cardsync.prices.receipts.schemas import ExplainedBlocker, ReceiptThen
 from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
-from cardsync.stock.cards.models import Card
 
 # Selects the run over the last upload that covered the card's whole product line, or a later run
 # that priced all cards because rules have queries.
@@ -37,7 +36,9 @@ _LATEST = """
      WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
        AND (r.upload_id IS NULL OR r.upload_id = (
             SELECT l.upload_id FROM line_snapshot l
-             WHERE l.seller_id = :seller AND l.product_line = :line))
+             WHERE l.seller_id = :seller AND l.product_line = (
+                   SELECT c.product_line FROM card c
+                    WHERE c.seller_id = :seller AND c.marketplace_id = :card)))
      ORDER BY r.id DESC LIMIT 1
 """
 # The runs before a moment that may have priced the card, the newest first. A run over an upload of
@@ -84,14 +85,45 @@ class Synced(NamedTuple):
     key: str | None
 
 
-async def last_synced(session: AsyncSession, card: Card) -> Synced | None:
+class PricedCard(NamedTuple):
+    """A card on the marketplace, as its explanation and its receipts show it."""
+
+    seller_id: int
+    id: int
+    marketplace_id: int
+    product_line: str
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+    language: str
+    target_price: Decimal | None
+
+
+_CARD = f"""
+    SELECT {", ".join(PricedCard._fields)} FROM card
+     WHERE seller_id = :seller AND marketplace_id = :card AND contribution IS NULL
+"""
+
+
+async def card_of(session: Source, seller_id: int, marketplace_id: int) -> PricedCard:
+    """Return the seller's card. Raises NotFound."""
+    values = {"seller": seller_id, "card": marketplace_id}
+    rows = await rows_of(session)(_CARD, values)
+    if not rows:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    return PricedCard._make(rows[0])
+
+
+async def last_synced(session: Source, seller_id: int, marketplace_id: int) -> Synced | None:
     """Return the run that made this card's newest receipt."""
-    values = {"seller": card.seller_id, "line": card.product_line}
-    latest = (await session.execute(text(_LATEST), values)).first()
-    return None if latest is None else Synced(*latest)
+    values = {"seller": seller_id, "card": marketplace_id}
+    rows = await rows_of(session)(_LATEST, values)
+    return Synced._make(rows[0]) if rows else None
 
 
-async def breakdown(store: Store, latest: Synced | None, card: Card) -> ReceiptThen:
+async def breakdown(store: Store, latest: Synced | None, card: PricedCard) -> ReceiptThen:
     """Return the last sync's receipt of this card, or the reason why the card has none."""
     if latest is None:
         return _absent("never_synced")
@@ -110,7 +142,7 @@ async def breakdown(store: Store, latest: Synced | None, card: Card) -> ReceiptT
 
 
 async def breakdown_at(
-    session: AsyncSession,
+    session: Source,
     caller: Caller,
     store: Store,
     marketplace_id: int,
@@ -120,30 +152,24 @@ async def breakdown_at(
 
     Raises NotFound for a card that is not the seller's.
     """
-    card = await session.scalar(
-        select(Card).where(
-            Card.seller_id == caller.seller_id, Card.marketplace_id == marketplace_id
-        )
-    )
-    if card is None or card.contribution is not None:
-        raise errors.NotFound(f"there is no card {marketplace_id}")
+    card = await card_of(session, caller.seller_id, marketplace_id)
     values = {
         "seller": caller.seller_id,
         "line": card.product_line,
         "at": at,
         "most": _RUNS_LOOKED_AT,
     }
-    runs = (await session.execute(text(_BEFORE), values)).all()
+    runs = await rows_of(session)(_BEFORE, values)
     absent = "not_priced_then" if runs else "no_run_then"
-    for run in runs:
+    for run_id, key in runs:
         try:
-            data = await store.read(run.key)
+            data = await store.read(key)
         except ObjectMissing:
             absent = "no_longer_kept"
             continue
         row = await asyncio.to_thread(parquet_file.receipt, data, marketplace_id)
         if row is not None:
-            return ReceiptThen(_breakdown(row, parquet_file.run_of(data), run.id, card), None)
+            return ReceiptThen(_breakdown(row, parquet_file.run_of(data), run_id, card), None)
     return _absent(absent)
 
 
@@ -167,7 +193,7 @@ def _breakdown(
     row: NamedRow,
     run: Run,
     run_id: int,
-    card: Card,
+    card: PricedCard,
 ) -> dict[str, object]:
     target = None if card.target_price is None else to_units(card.target_price)
     return {

@@ -10,15 +10,13 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 import polars as pl
-from sqlalchemy import select, text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.agents.seller_state.models import SyncState
-from cardsync.platform import errors
+from cardsync.catalog.market.of_cards import Market, the_market
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.concurrency import at_once
-from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
+from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
 from cardsync.platform.money import dollars_or_none, usd
 from cardsync.platform.storage import Store
 from cardsync.platform.value_types import NamedRow
@@ -28,9 +26,9 @@ from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.simulate import simulate
 from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.files.price_updates import run_waits
-from cardsync.prices.inputs.cards_to_price import Choices, condition_of, read_stock
-from cardsync.prices.inputs.rule_rows import run_of
-from cardsync.prices.receipts.archive import breakdown, last_synced
+from cardsync.prices.inputs.cards_to_price import Choices, choices, condition_of, read_chosen
+from cardsync.prices.inputs.rule_rows import live_run
+from cardsync.prices.receipts.archive import PricedCard, breakdown, card_of, last_synced
 from cardsync.prices.receipts.schemas import (
     ExplainedBlocker,
     ExplainedCard,
@@ -41,27 +39,27 @@ from cardsync.prices.receipts.schemas import (
 )
 from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
 from cardsync.prices.receipts.stale_target import stale_target
-from cardsync.stock.cards.models import Card
 
 
 async def explain_card(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     store: Store,
     marketplace_id: int,
     now: datetime,
 ) -> Explanation:
     """Explain the card's price. Raise NotFound for a card that is not the seller's."""
-    card = await session.scalar(
-        select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
+    card, (account, asked), (latest, market), waiting = await each_of(
+        session,
+        card_of(session, seller_id, marketplace_id),
+        live_run(session, seller_id, now),
+        each_of(session, last_synced(session, seller_id, marketplace_id), the_market(session)),
+        _waiting(session, seller_id),
     )
-    if card is None or card.contribution is not None:
-        raise errors.NotFound(f"there is no card {marketplace_id}")
-    account = await session.get_one(Account, seller_id)
-    latest = await last_synced(session, card)
+    waits = waiting.upload or (waiting.run and account.entitlements(now).sync_mode == "full")
     # The stored receipts are read concurrently with the database and the engine's pricing.
-    (row, run, rules, sales, waits), synced = await at_once(
-        _priced(session, account, card, now),
+    (row, run, rules, sales), synced = await at_once(
+        _priced(session, account, asked, market, card),
         breakdown(store, latest, card),
     )
     inputs = {
@@ -84,9 +82,7 @@ async def explain_card(
         inputs | {name: getattr(card, name) for name in _TEXTS},
         synced.historical_breakdown,
         synced.historical_breakdown_absent,
-        await pin_of(session, card.seller_id, marketplace_id, now)
-        if row["pin"] is not None
-        else None,
+        await pin_of(session, seller_id, marketplace_id, now) if row["pin"] is not None else None,
         await stale_target(session, card, row),
     )
 
@@ -99,63 +95,71 @@ _PIN: Final = """
 
 
 async def pin_of(
-    session: AsyncSession, seller_id: int, marketplace_id: int, now: datetime
+    session: Source, seller_id: int, marketplace_id: int, now: datetime
 ) -> ExplainedPin | None:
     """Return the pin that sets a card's target, or None."""
     values = {"seller": seller_id, "card": marketplace_id, "now": now}
-    row = (await session.execute(text(_PIN), values)).first()
-    return struct_of(ExplainedPin, row) if row else None
+    rows = await rows_of(session)(_PIN, values)
+    return struct_of_values(ExplainedPin, rows[0]) if rows else None
 
 
 _TEXTS: Final = ("condition", "printing", "language")
 
 
 class _Priced(NamedTuple):
-    """The engine's row of the card, priced by the live rules; the rules and sales that select the
-    card; and whether the price file waits for a review.
+    """The engine's row of the card, priced by the live rules, and the rules and sales that select
+    the card.
     """
 
     row: NamedRow
     run: Run
     rules: list[Rule]
     sales: list[Sale]
-    waits: bool
 
 
-async def _priced(session: AsyncSession, account: Account, card: Card, now: datetime) -> _Priced:
-    seller_id = account.seller_id
-    asked = await run_of(session, account, now)
-    stock = await read_stock(
+async def _priced(
+    session: Source, account: Account, asked: Run, market: Market, card: PricedCard
+) -> _Priced:
+    chosen = await choices(session, account.seller_id, asked)
+    stock, (rules, sales) = await each_of(
         session,
-        account,
-        asked,
-        "true",
-        card_ids=[card.id],
+        read_chosen(session, account, chosen, "true", [card.id], market=market),
+        _matching(session, account.seller_id, chosen, card.id),
     )
-    run = stock.run
-    rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
     cards = stock.cards.with_columns(
         candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
     )
-    effect, waits = await at_once(
-        asyncio.to_thread(simulate, run, cards), _waits(session, account, now)
-    )
-    return _Priced(effect.cards.row(0, named=True), run, rules, sales, waits)
+    effect = await asyncio.to_thread(simulate, stock.run, cards)
+    return _Priced(effect.cards.row(0, named=True), stock.run, rules, sales)
 
 
-async def _waits(session: AsyncSession, account: Account, now: datetime) -> bool:
-    of_seller = SyncState.seller_id == account.seller_id
-    if await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None:
-        return True
-    # The price file decides in the same way: a run's review does not empty the file of a read_only
-    # seller.
-    return account.entitlements(now).sync_mode == "full" and await run_waits(
-        session, account.seller_id
+class _Waiting(NamedTuple):
+    """Whether an upload waits for a review, and whether a run does. The price file of a read_only
+    seller waits only for uploads.
+    """
+
+    upload: bool
+    run: bool
+
+
+async def _waiting(session: Source, seller_id: int) -> _Waiting:
+    upload, run = await each_of(
+        session, _upload_waits(session, seller_id), run_waits(session, seller_id)
     )
+    return _Waiting(upload, run)
+
+
+_UPLOAD_WAITS: Final = """
+    SELECT 1 FROM sync_state WHERE seller_id = :seller AND review_upload_id IS NOT NULL
+"""
+
+
+async def _upload_waits(session: Source, seller_id: int) -> bool:
+    return bool(await rows_of(session)(_UPLOAD_WAITS, {"seller": seller_id}))
 
 
 async def _matching(
-    session: AsyncSession,
+    session: Source,
     seller_id: int,
     chosen: Choices,
     card_id: int,
@@ -168,10 +172,9 @@ async def _matching(
     columns = (
         ", ".join(f"coalesce({condition}, false)" for condition in (*of_rules, *of_sales)) or "true"
     )
-    found = await session.execute(
-        text(f"SELECT {columns} FROM card c WHERE c.seller_id = :seller AND c.id = :wanted"), bound
+    [flags] = await rows_of(session)(
+        f"SELECT {columns} FROM card c WHERE c.seller_id = :seller AND c.id = :wanted", bound
     )
-    flags = list(found.one())
     selecting = {id for (id, _), flag in zip(chosen.rules, flags, strict=False) if flag}
     reducing = {
         id

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.platform.database.read_sources import Source
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import read_stock, simulate_stock, with_losing
 from cardsync.prices.inputs.rule_rows import live_run
@@ -19,7 +18,7 @@ from cardsync.prices.receipts.sentences import explain
 
 
 async def priced_cards(
-    session: AsyncSession,
+    session: Source,
     account: Account,
     run: Run,
     card_ids: Sequence[int],
@@ -32,7 +31,7 @@ async def priced_cards(
 
 
 async def live_steps(
-    session: AsyncSession,
+    session: Source,
     caller: Caller,
     card_id: int,
     now: datetime,

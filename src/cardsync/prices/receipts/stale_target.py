@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.value_types import NamedRow
+from cardsync.prices.receipts.archive import PricedCard
 from cardsync.prices.receipts.schemas import StaleReason, StaleTarget
-from cardsync.stock.cards.models import Card
 
 # A deleted rule, a changed setting and a removed pin are visible only in Activity's entries.
 _SINCE: Final = queries_of(__package__)["stale_since"]
@@ -25,7 +23,7 @@ _SAYS: Final[dict[StaleReason, str]] = {
 }
 
 
-async def stale_target(session: AsyncSession, card: Card, row: NamedRow) -> StaleTarget | None:
+async def stale_target(session: Source, card: PricedCard, row: NamedRow) -> StaleTarget | None:
     """Return the reason, or None if the stored target equals the steps' result. `row` is the
     engine's row.
     """
@@ -36,14 +34,8 @@ async def stale_target(session: AsyncSession, card: Card, row: NamedRow) -> Stal
     reason: StaleReason = "pin_waits"
     if row["pin"] is None:
         values = {"seller": card.seller_id, "card": card.id}
-        found = (await session.execute(text(_SINCE), values)).one()
-        reason = (
-            "rule_changed"
-            if found.rule_changed
-            else "new_prices"
-            if found.new_prices
-            else "time_passed"
-        )
+        [[rule_changed, new_prices]] = await rows_of(session)(_SINCE, values)
+        reason = "rule_changed" if rule_changed else "new_prices" if new_prices else "time_passed"
     said = _SAYS[reason].format(
         stored="the card has no target" if stored is None else f"the target is {dollars(stored)}",
         now="the next run prices nothing"

@@ -8,18 +8,17 @@ from dataclasses import replace
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.money import dollars_or_none
 from cardsync.platform.value_types import JsonMapping, JsonObject
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import live_run
+from cardsync.prices.receipts.archive import card_of
 from cardsync.prices.receipts.sentences import blocker_codes, explain
 from cardsync.prices.receipts.some_cards import priced_cards
-from cardsync.stock.cards.models import Card
 
 
 class WhatIf(msgspec.Struct):
@@ -39,7 +38,7 @@ class WhatIf(msgspec.Struct):
 
 
 async def what_if(
-    session: AsyncSession,
+    session: Source,
     caller: Caller,
     marketplace_id: int,
     body: JsonMapping,
@@ -52,15 +51,7 @@ async def what_if(
     # Only price fields are read. With another query or priority, another rule could govern the
     # card, which only a preview of all cards can show.
     values = rule_json.read_body(body, rule_json.PriceFields)
-    card = await session.scalar(
-        select(Card).where(
-            Card.seller_id == caller.seller_id,
-            Card.marketplace_id == marketplace_id,
-            Card.contribution.is_(None),
-        )
-    )
-    if card is None:
-        raise errors.NotFound(f"there is no card {marketplace_id}")
+    card = await card_of(session, caller.seller_id, marketplace_id)
     account, live = await live_run(session, caller.seller_id, now)
     priced, judged = await priced_cards(session, account, live, [card.id])
     asked = priced[card.id]

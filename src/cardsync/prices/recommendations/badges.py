@@ -7,15 +7,14 @@ badge.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.catalog.market.stored_evidence import Supplied, recent_supply
+from cardsync.catalog.market.stored_evidence import SUPPLY, Supplied, supply_of
 from cardsync.catalog.market.verdicts import (
     BUY_OUT_WINDOW,
     LISTINGS_FRESH,
@@ -25,8 +24,9 @@ from cardsync.catalog.market.verdicts import (
 )
 from cardsync.platform import errors, limits
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import in_one_message
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.value_types import Row
 from cardsync.prices.engine.holdout_draw import begin_of, window
 from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
 from cardsync.prices.recommendations.why_held import Held
@@ -43,8 +43,29 @@ _LOOKED_AT: Final = """
 _HELD: Final = queries_of(__package__)["held_badges"]
 
 
+class BadgedCard(NamedTuple):
+    """A card in stock. `product_id` is the product whose market evidence counts."""
+
+    id: int
+    marketplace_id: int
+    condition: str | None
+    printing: str
+    language: str
+    product_id: int | None
+    pinned: bool
+
+
+class _HeldRow(NamedTuple):
+    marketplace_id: int
+    reason: str
+    price: int | None
+    verdict: str
+    period: str | None
+    stays: bool
+
+
 async def badges_of(
-    session: AsyncSession,
+    session: AsyncSession | Reading,
     caller: Caller,
     marketplace_ids: Collection[int],
     card_ids: Collection[int],
@@ -66,27 +87,36 @@ async def badges_of(
         "card_ids": list(card_ids),
         "now": now,
     }
-    cards: Sequence[Row] = (await session.execute(text(_CARDS), asked)).all()
-    # No limit holds a pinned price, whatever the last run recorded.
-    unpinned = [card.marketplace_id for card in cards if not card.pinned]
-    held = await _held(session, caller.seller_id, unpinned, now)
-    products = {card.product_id for card in cards if card.product_id is not None}
-    looks = await _looks(session, products, now)
-    supplied = await recent_supply(session, looks, now, max(SUPPLY_SINCE, LISTINGS_FRESH))
+    [cards] = await in_one_message(session, [_CARDS], asked)
+    return await badges_of_cards(session, caller, list(map(BadgedCard._make, cards)), now)
+
+
+async def badges_of_cards(
+    session: AsyncSession | Reading, caller: Caller, cards: Sequence[BadgedCard], now: datetime
+) -> list[CardBadges]:
+    """Return the badges of the caller's cards in their order, read in one message."""
+    if not cards:
+        return []
+    part = window(now)
+    values = {
+        "seller": caller.seller_id,
+        # No limit holds a pinned price, whatever the last run recorded.
+        "ids": [card.marketplace_id for card in cards if not card.pinned],
+        "products": list({card.product_id for card in cards if card.product_id is not None}),
+        "since": now - max(SUPPLY_SINCE, LISTINGS_FRESH),
+        "now": now,
+        "part": part,
+    }
+    rows, looked, *supply = await in_one_message(session, [_HELD, _LOOKED_AT, *SUPPLY], values)
+    held = _held(map(_HeldRow._make, rows), begin_of(part + 1))
+    looks, supplied = dict(looked), supply_of(*supply)
     return [_badges(card, held, looks, supplied, now) for card in cards]
 
 
-async def _held(
-    session: AsyncSession,
-    seller_id: int,
-    marketplace_ids: list[int],
-    now: datetime,
-) -> dict[int, HeldShown]:
-    part = window(now)
-    values = {"seller": seller_id, "ids": marketplace_ids, "now": now, "part": part}
+def _held(rows: Iterable[_HeldRow], next_part: datetime) -> dict[int, HeldShown]:
     found: dict[int, HeldShown] = {}
-    for row in await session.execute(text(_HELD), values):
-        until = begin_of(part + 1) if row.reason == "holdout" else None
+    for row in rows:
+        until = next_part if row.reason == "holdout" else None
         held = Held(row.reason, row.price, until, row.verdict, row.period, row.stays)
         found.setdefault(
             row.marketplace_id,
@@ -95,29 +125,18 @@ async def _held(
     return found
 
 
-async def _looks(
-    session: AsyncSession,
-    products: set[int],
-    now: datetime,
-) -> dict[int, datetime]:
-    if not products:
-        return {}
-    since = now - max(SUPPLY_SINCE, LISTINGS_FRESH)
-    values = {"products": list(products), "since": since, "now": now}
-    return {row[0]: row[1] for row in await session.execute(text(_LOOKED_AT), values)}
-
-
 def _badges(
-    card: Row,
+    card: BadgedCard,
     held: dict[int, HeldShown],
     looks: dict[int, datetime],
     supplied: dict[int, Supplied],
     now: datetime,
 ) -> CardBadges:
     bought = listed = seen = None
-    at = looks.get(card.product_id)
+    product_id = card.product_id or 0
+    at = looks.get(product_id)
     if at is not None and card.condition is not None:
-        of = supplied.get(card.product_id, Supplied())
+        of = supplied.get(product_id, Supplied())
         cell = Cell(card.condition, card.printing, card.language)
         detected = buy_out(of.of(cell), of.sold(cell), now).detected_at
         if detected is not None and now - detected <= BUY_OUT_WINDOW:

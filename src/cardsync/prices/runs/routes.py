@@ -291,12 +291,13 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
 async def explain_price(
     caller: Caller,
     database: Database,
+    settings: Settings,
     store: Store,
     marketplace_id: int,
 ) -> Explanation:
     """Explain the card's price: every step with its input, its output and a sentence."""
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        return await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return await explain_card(reads, caller.seller_id, store, marketplace_id, clock.now())
 
 
 @get(

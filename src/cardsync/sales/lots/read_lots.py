@@ -10,13 +10,15 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.read_sources import Source, rows_as, rows_of
 from cardsync.platform.database.session import Database
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.kit.row_pages import newest
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
-from cardsync.sales.lots.models import CardCost, Lot
+from cardsync.sales.lots.models import Lot
 from cardsync.sales.lots.schemas import CostOfCard, LotBody, LotPage
 from cardsync.web.csv_parts import PART, Part, lines_of, streamed
 from cardsync.web.heavy_work import HeavyWork
@@ -40,13 +42,30 @@ async def lots(
     return LotPage([struct_of(LotBody, lot) for lot in page.rows], page.next)
 
 
-async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) -> CostOfCard:
+async def newest_of_card(
+    reading: Reading, caller: Caller, marketplace_id: int, limit: int
+) -> list[LotBody]:
+    """Return the newest lots of a card. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    of_card = "AND marketplace_id = :card ORDER BY id DESC LIMIT :limit"
+    values = {"card": marketplace_id, "limit": limit}
+    rows = await rows_as(reading, Lot, caller.seller_id, of_card, **values)
+    return [struct_of(LotBody, lot) for lot in rows]
+
+
+_COST: Final = """
+    SELECT copies, known, cost, oldest FROM card_cost
+     WHERE seller_id = :seller AND marketplace_id = :card
+"""
+
+
+async def cost_of(session: Source, caller: Caller, marketplace_id: int) -> CostOfCard:
     """Return the cost of a card's remaining copies. Raises OwnerRequired."""
     caller.must_see_revenue()
-    row = await session.get(CardCost, (caller.seller_id, marketplace_id))
-    if row is None:
-        return CostOfCard(0, 0, None, None)
-    return CostOfCard(row.copies, row.known, usd(row.cost), row.oldest)
+    values = {"seller": caller.seller_id, "card": marketplace_id}
+    for copies, known, cost, oldest in await rows_of(session)(_COST, values):
+        return CostOfCard(copies, known, usd(cost), oldest)
+    return CostOfCard(0, 0, None, None)
 
 
 async def lots_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:

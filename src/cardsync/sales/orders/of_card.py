@@ -52,7 +52,7 @@ _SOLD = f"""
            orders.status_group, orders.refund_amt, item.quantity, item.unit_price
       FROM order_item AS item
       JOIN orders ON orders.seller_id = :seller AND orders.id = item.order_id
-     WHERE item.seller_id = :seller AND item.sku_id = :sku {{behind}}
+     WHERE item.seller_id = :seller AND item.sku_id = ({_SKU}) {{behind}}
      ORDER BY coalesce(orders.order_date, '-infinity') DESC, orders.id DESC LIMIT :limit
 """
 _BEHIND = """
@@ -71,18 +71,12 @@ async def orders_of_card(
 ) -> SoldPage:
     """Return a page of the orders that contain a card. Raises NotFound."""
     values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
-    found = await reading.rows(_SKU, values)
+    values |= {"after": after, "limit": limit + 1}
+    statement = _SOLD.format(behind="" if after is None else _BEHIND)
+    found, rows = await reading.together([_SKU, statement], values)
     if not found:
         raise errors.NotFound(f"there is no card {card_id}")
-    statement = _SOLD.format(behind="" if after is None else _BEHIND)
-    values = {
-        "seller": caller.seller_id,
-        "sku": found[0][0],
-        "after": after,
-        "limit": limit + 1,
-    }
-    found = await reading.rows(statement, values)
-    page = cut(found, limit, lambda row: row[0])
+    page = cut(rows, limit, lambda row: row[0])
     sold = [
         struct_of_values(CardSoldBody, row, caller, line_total=line_total(*row[-2:]))
         for row in page.rows

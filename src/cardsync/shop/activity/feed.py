@@ -14,6 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.kit.row_pages import Page, newest, numbered
 from cardsync.shop.activity.entry_words import WHO
 from cardsync.shop.activity.feed_filter import FeedFilter
@@ -77,7 +78,7 @@ async def newest_by_others(
     return Feed(entries, len(entries), await names_in(session, caller, texts))
 
 
-async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
+async def names_in(session: Source, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
     """Return the names of the seller's members, API keys, tokens, grants and buying customers that
     occur in the texts, by the form in the texts, such as `member 3`.
     """
@@ -86,8 +87,11 @@ async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) 
     for kind, table in _NAMED.items():
         ids = [int(number) for of, number in named if of == kind]
         if ids and (kind != "buying customer" or caller.sees_buyers):
-            mine = (table.seller_id == caller.seller_id) & table.id.in_(ids)
-            rows = await session.execute(select(table.id, table.name).where(mine))
+            rows = await rows_of(session)(
+                f"SELECT id, name FROM {table.__tablename__}"
+                " WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))",
+                {"seller": caller.seller_id, "ids": ids},
+            )
             names |= {f"{kind} {id}": name for id, name in rows if name}
     return names
 

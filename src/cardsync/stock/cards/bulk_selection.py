@@ -19,11 +19,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.read_sources import Rows
 from cardsync.platform.described import Like
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.value_types import Json, JsonObject, Values
 from cardsync.stock.cards.card_filter import CardFilter, ids_of, line_of, read_filter, selected_ids
-from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.selection import select_cards
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import SELECTED_CHARACTERS, SELECTED_IDS

@@ -7,13 +7,12 @@ A provisional product is made from the seller's own row, so it is no evidence an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -21,8 +20,8 @@ from cardsync.catalog.certainty import Certainty, weigh
 from cardsync.catalog.judge_products import ANY_LANGUAGE
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Rows, rows_of
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.visible import VISIBLE
 
 # The compared parts of a card: each part's name, its column in `card`, its column in `product`, and
@@ -104,11 +103,7 @@ async def read_match(reading: Reading, caller: Caller, card_id: int) -> MatchBod
 
 async def match_in(session: AsyncSession, caller: Caller, card_id: int) -> MatchBody:
     """Read the match within the transaction that changes it. Raises NotFound."""
-
-    async def rows(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
-        return (await session.execute(text(statement), dict(values))).all()
-
-    return await _read(rows, caller, card_id)
+    return await _read(rows_of(session), caller, card_id)
 
 
 async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:

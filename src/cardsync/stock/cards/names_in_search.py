@@ -7,7 +7,7 @@ A search without such names reads nothing from the database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.one_name import name_parts, number_in
 from cardsync.catalog.product_lines import NAMES
+from cardsync.platform.database.read_sources import Rows
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.search.completion import OwnNames
@@ -35,9 +36,6 @@ class NamesOf(Enum):
     CATALOGS = "catalogs"
     FILE = "file"
 
-
-Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
-"""A function that runs a statement with its values and returns its rows."""
 
 _LISTS = "SELECT id, slug, name_key FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
 _RULES = f"""

@@ -204,6 +204,8 @@ async def read_card(
     caller: Caller,
     card_id: int,
     most: int = CARD_HISTORY_SHOWN,
+    *,
+    last: bool = True,
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card and its observations in the database, newest first. `read_whole_card` also
     returns older observations, which are in the object store. Raises NotFound.
@@ -215,7 +217,7 @@ async def read_card(
         "limit": most,
         "now": clock.now(),
     }
-    cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
+    cards, history = await reading.together([_CARD, _HISTORY], values, last=last)
     if not cards:
         raise errors.NotFound(f"there is no card {card_id}")
     return CardRow._make(cards[0]), [ObservationRow._make(row) for row in history]

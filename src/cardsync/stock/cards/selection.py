@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.read_sources import Rows
 from cardsync.stock.cards.card_filter import CardFilter
-from cardsync.stock.cards.names_in_search import Rows, known_names, read_search
+from cardsync.stock.cards.names_in_search import known_names, read_search
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.search.compile import compile_query
 from cardsync.stock.search.fields import QueryError

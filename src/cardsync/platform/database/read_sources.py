@@ -1,0 +1,80 @@
+"""Reads rows in a session's transaction or in a reading, for operations that both call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar, overload
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.columns import Base
+from cardsync.platform.database.snapshot_reads import Reading
+
+Source: TypeAlias = AsyncSession | Reading
+Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
+"""A function that runs a statement with its values and returns its rows."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+T = TypeVar("T", bound=Base)
+
+
+def rows_of(source: Source) -> Rows:
+    if isinstance(source, Reading):
+        return source.rows
+
+    async def rows(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
+        return (await source.execute(text(statement), dict(values))).all()
+
+    return rows
+
+
+async def rows_as(
+    reading: Reading, kind: type[T], seller_id: int, tail: str, **values: object
+) -> list[T]:
+    """Return the seller's rows of a table as objects that belong to no session."""
+    names = [column.name for column in kind.__table__.columns]
+    statement = (
+        f"SELECT {', '.join(names)} FROM {kind.__tablename__} WHERE seller_id = :seller {tail}"
+    )
+    found = await reading.rows(statement, {"seller": seller_id, **values})
+    return [kind(**dict(zip(names, row, strict=True))) for row in found]
+
+
+@overload
+async def each_of(
+    source: Source, first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], /
+) -> tuple[A, B]: ...
+@overload
+async def each_of(
+    source: Source,
+    first: Coroutine[Any, Any, A],
+    second: Coroutine[Any, Any, B],
+    third: Coroutine[Any, Any, C],
+    /,
+) -> tuple[A, B, C]: ...
+@overload
+async def each_of(
+    source: Source,
+    first: Coroutine[Any, Any, A],
+    second: Coroutine[Any, Any, B],
+    third: Coroutine[Any, Any, C],
+    fourth: Coroutine[Any, Any, D],
+    /,
+) -> tuple[A, B, C, D]: ...
+async def each_of(source: Source, /, *reads: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
+    """Return the results of reads of the source: of a reading they share messages, and a session
+    runs them in turn.
+    """
+    if not isinstance(source, Reading):
+        try:
+            return tuple([await read for read in reads])
+        finally:
+            # After a failure, the later reads have not begun.
+            for read in reads:
+                read.close()
+    return await at_once(*reads)

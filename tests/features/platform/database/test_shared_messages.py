@@ -1,0 +1,64 @@
+"""Reads of one snapshot that run at the same time share their messages to the database."""
+
+from __future__ import annotations
+
+import pytest
+from psycopg.errors import DivisionByZero
+
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import each_of, rows_of
+from cardsync.platform.database.watched_cursors import SECONDS
+
+ONE = "SELECT CAST(:n AS integer), CAST(:text AS text)"
+
+
+def messages() -> int:
+    [found] = SECONDS.collect()
+    [count] = [one.value for one in found.samples if one.name.endswith("_count")]
+    return int(count)
+
+
+@pytest.fixture
+async def reads(a_seller):
+    seller = await a_seller()
+    async with seller.service.app.state.database.readings.of(seller.id, 10) as reads:
+        yield reads
+
+
+async def test_reads_at_the_same_time_are_one_message_with_values_of_their_own(reads):
+    def one(n: int):
+        return reads.rows(ONE, {"n": n, "text": "a"})
+
+    before = messages()
+    assert await at_once(one(1), one(2)) == ([(1, "a")], [(2, "a")])
+    assert messages() - before == 1
+    # What a read begins itself is in the same message.
+    assert await at_once(one(1), at_once(one(2), at_once(one(3), one(4)))) == (
+        [(1, "a")],
+        ([(2, "a")], ([(3, "a")], [(4, "a")])),
+    )
+    assert messages() - before == 2
+
+
+async def test_a_failure_of_one_read_is_raised_as_itself(reads):
+    with pytest.raises(DivisionByZero):
+        await each_of(reads, reads.rows("SELECT 1 / 0", {}), reads.rows("SELECT 1", {}))
+
+
+async def test_a_session_reads_in_turn_what_a_reading_reads_at_once(a_seller):
+    seller = await a_seller()
+    database = seller.service.app.state.database
+
+    async def both(source):
+        rows = rows_of(source)
+        return await each_of(source, _list(rows("SELECT 1", {})), _list(rows(ONE, values)))
+
+    values = {"n": 2, "text": ":n"}
+    async with database.readings.of(seller.id, 10) as reads:
+        read = await both(reads)
+    async with database.tenant(seller.id) as session:
+        assert await both(session) == read == ([(1,)], [(2, ":n")])
+
+
+async def _list(rows) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in await rows]
