@@ -32,15 +32,15 @@ _BEGAN: Final = """
         (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
           AND o.card_id = c.id AND o.observed_at < '{moment}'
             AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1),
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
-          AND o.card_id = c.id
-            AND o.price IS NOT NULL ORDER BY o.observed_at LIMIT 1),
-        c.price)"""
+        first.price)"""
+# The limit makes PostgreSQL look each card up. A join could read all of a new shop's history for
+# each card, as long as the statistics do not include it.
 _STARTS: Final = """
     SELECT c.id, ({day} * 10000)::bigint, ({week} * 10000)::bigint
-      FROM card c WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
-       AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id}
-         AND o.card_id = c.id)
+      FROM card c CROSS JOIN LATERAL (
+           SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
+              AND o.card_id = c.id AND o.price IS NOT NULL ORDER BY o.observed_at LIMIT 1) AS first
+     WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
 """
 # A card is listed since its first observation after it was last out of stock.
 _LISTED: Final = queries_of(__package__)["listed_before"]
@@ -74,7 +74,7 @@ async def period_starts(
     card_ids: Sequence[int] | None,
 ) -> pl.DataFrame:
     """Return (id, day_start_price, week_start_price) of the cards that were observed again within a
-    cap period and had other values before.
+    cap period and had a price before.
     """
     schema = {
         "id": pl.Int64,
