@@ -309,6 +309,7 @@ PAGES = [
     Page("/pricing/runs/export.csv", kind="file"),
     Page("/find/pages", kind="part"),
     Page("/cards/more", kind="part"),
+    Page("/cards/count", kind="part"),
     Page("/cards/order", kind="part"),
     Page("/cards/peek", kind="part"),
     Page("/orders/peek", kind="part"),

@@ -35,8 +35,8 @@ WORDS = {
 }  # fmt: skip
 # What a person does not open by name: parts of pages, and the doors of set-up.
 PARTS = {
-    "/", "/find", "/find/pages", "/cards/more", "/cards/order", "/cards/peek", "/orders/peek",
-    "/orders/ship",
+    "/", "/find", "/find/pages", "/cards/count", "/cards/more", "/cards/order", "/cards/peek",
+    "/orders/peek", "/orders/ship",
     "/sync/state",
     "/sync/prices.csv", "/shelves/box", "/styleguide", "/recommendations/accept",
     "/lists/export.csv", "/pricing/runs/export.csv", "/activity/export.csv", "/shelves/put",

@@ -16,6 +16,14 @@ from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.dashboard.card_table import (
+    NAMES,
+    WEIGHTS,
+    choices_of,
+    details_of,
+    marks_of,
+    shown_to,
+)
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
@@ -31,6 +39,7 @@ from cardsync.dashboard.pages.card_filters import (
 )
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.typed_numbers import read_id, whole
@@ -39,42 +48,28 @@ from cardsync.prices.receipts.explain import pin_of
 from cardsync.prices.receipts.in_short import Receipt, receipt_of
 from cardsync.prices.receipts.schemas import ExplainedPin
 from cardsync.prices.receipts.some_cards import live_steps
-from cardsync.prices.recommendations.badges import badges_of
 from cardsync.prices.recommendations.schemas import CardBadges
 from cardsync.prices.rules import rule_sets
 from cardsync.shop.activity.feed import names_in
 from cardsync.stock.cards import saved_searches
 from cardsync.stock.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.stock.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
-from cardsync.stock.cards.columns_beside import COLUMNS as BESIDE
-from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
 from cardsync.stock.cards.market_trend import Trend, market_trends
 from cardsync.stock.cards.names_in_search import with_names
-from cardsync.stock.cards.queries import cards_of, order_of_cards, read_card, search_cards
-from cardsync.stock.cards.schemas import CardBody, CardRow, card_body
+from cardsync.stock.cards.queries import (
+    cards_of,
+    count_cards,
+    order_of_cards,
+    read_card,
+    search_cards,
+)
+from cardsync.stock.cards.schemas import CardBody, CardRow, SearchAnswer, card_body
 from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.stock.search.chips import Chip, chips_of, with_part
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.forms import Form
 from cardsync.web.request import opened, provide_settings, reading
-
-NAMES = {
-    "set": "Set", "number": "Number", "rarity": "Rarity", "condition": "Condition",
-    "printing": "Printing", "language": "Language", "quantity": "Stock", "price": "Price",
-    "target": "Target", "change": "Change", "trend": "30 days", "market": "Market", "low": "Low",
-    "low_with_shipping": "Low with shipping", "direct_low": "Direct low", "location": "Place",
-    "lists": "Lists", "game": "Game", "marketplace_id": "SKU", "updated": "Updated",
-    "cost": "Cost", "margin": "Margin", "rule": "Rule", "last_sold": "Last sold",
-}  # fmt: skip
-# The style sheet hides columns when the table is narrow: first all columns that are not named here,
-# then `w2`, then `w1`. Columns with an empty weight always stay.
-WEIGHTS = {
-    "market": "w1", "trend": "w1", "condition": "w2", "target": "w2", "quantity": "", "price": "",
-    "change": "",
-}  # fmt: skip
-# Columns with amounts that only callers who may see revenue get.
-OWNERS_COLUMNS = frozenset({"cost", "margin"})
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,6 @@ def read_asked(given: Mapping[str, Sequence[str]]) -> CardsRequest:
 @get("/cards")
 async def cards_page(request: PageRequest, caller: Caller) -> Template | Response[str]:
     by_script = "hx-request" in request.headers
-    settings = provide_settings(request.app.state)
     chips, quick = list[Chip](), list[Filter]()
     async with reading(request) as reads:
         asked = read_asked(await _with_names(reads, caller, request.query_params.dict()))
@@ -121,15 +115,14 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         wanted, page, address = asked.wanted, asked.page, asked.address
         with suppress(QueryError):
             chips, quick = chips_of(wanted.search), filters_of(wanted.search)
-        lists = await names_of_lists(reads, caller)
-        columns = shown_to(caller, asked.columns or await chosen_columns(reads, caller))
-        answer = await search_cards(
-            reads, caller, wanted, page, settings.read_seconds, worth=caller.sees_revenue
+        lists, searches, columns, answer = await at_once(
+            names_of_lists(reads, caller),
+            saved_searches.names_of_searches(reads, caller),
+            _columns(reads, caller, asked),
+            _found(request, reads, caller, asked),
         )
-    found = answer.found
-    async with opened(request) as session:
-        searches = await saved_searches.saved_searches(session, caller)
-        marks = await marks_of(session, caller, found.cards)
+        found = answer.found
+        marks, trends, beside = await details_of(reads, caller, columns, found.cards)
     fault = fault_of(wanted.search, *answer.problems[0]) if answer.problems else None
     here = {"page": page.page if page.page > 1 else None, "card": asked.card_id}
     return show(
@@ -140,12 +133,13 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         headers={"HX-Push-Url": address(**here)} if by_script else None,
         cards=[card_body(row) for row in found.cards],
         marks=marks,
-        trends=await _trends(request, caller, columns, found.cards),
-        beside=await _beside(request, caller, columns, found.cards),
+        trends=trends,
+        beside=beside,
         rule_names=await _rule_names(request, caller, columns, found.cards),
         rules=await _rules(request, caller) if asked.edit == "filters" else [],
         peek=await _peek(request, caller, asked.card_id),
         total=found.total,
+        has_more=found.has_more,
         worth=found.worth,
         total_pages=page.of(found.total).total_pages,
         page=page,
@@ -169,6 +163,21 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
     )
 
 
+async def _found(
+    request: PageRequest, reads: Reading, caller: Caller, asked: CardsRequest
+) -> SearchAnswer:
+    """Search the page's cards. All cards found are counted if the address says so."""
+    return await search_cards(
+        reads,
+        caller,
+        asked.wanted,
+        asked.page,
+        provide_settings(request.app.state).read_seconds,
+        worth=caller.sees_revenue,
+        counted=request.query_params.get("count") == "all",
+    )
+
+
 async def _with_names(
     reads: Reading, caller: Caller, given: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[str]]:
@@ -183,29 +192,8 @@ async def _with_names(
     return changed
 
 
-async def _trends(
-    request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
-) -> dict[int, Trend]:
-    if "trend" not in columns:
-        return {}
-    async with reading(request) as reads:
-        return await market_trends(reads, caller, [row.id for row in rows], clock.now())
-
-
-def shown_to(caller: Caller, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that the caller may see. Pure."""
-    if caller.sees_revenue:
-        return columns
-    return tuple(name for name in columns if name not in OWNERS_COLUMNS)
-
-
-async def _beside(
-    request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
-) -> dict[int, CostAndSale]:
-    if not BESIDE.intersection(columns):
-        return {}
-    async with reading(request) as reads:
-        return await beside_of(reads, caller, [row.id for row in rows])
+async def _columns(reads: Reading, caller: Caller, asked: CardsRequest) -> tuple[str, ...]:
+    return shown_to(caller, asked.columns or await chosen_columns(reads, caller))
 
 
 async def _rule_names(
@@ -245,15 +233,16 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
         return None
     now = clock.now()
     async with reading(request) as reads:
-        trends = await market_trends(reads, caller, [card_id], now)
         try:
-            row, _ = await read_card(reads, caller, card_id)
+            (row, _), trends = await at_once(
+                read_card(reads, caller, card_id), market_trends(reads, caller, [card_id], now)
+            )
         except errors.NotFound:
             return None
+        marks = await marks_of(reads, caller, [row])
     card = card_body(row)
     async with opened(request, snapshot=True) as session:
         steps = [] if card.contribution else await live_steps(session, caller, card_id, now)
-        marks = await marks_of(session, caller, [row])
         pin = await pin_of(session, caller.seller_id, row.marketplace_id, now)
         by = await pinned_by(session, caller, pin)
     mark, ladder = marks.get(card_id), ladder_of(card, steps)
@@ -268,6 +257,24 @@ async def pinned_by(session: Source, caller: Caller, pin: ExplainedPin | None) -
         return "You"
     name = (await names_in(session, caller, [pin.by])).get(pin.by, pin.by)
     return name[:1].upper() + name[1:]
+
+
+@get("/cards/count")
+async def count_of_search(request: PageRequest, caller: Caller) -> Template:
+    """Show the number of all cards that a search finds, for a page that shows its rows first."""
+    asked = read_asked(request.query_params.dict())
+    async with reading(request) as reads:
+        total, worth = await count_cards(reads, caller, asked.wanted, worth=caller.sees_revenue)
+    return show(
+        request,
+        caller,
+        "cards_counted.html",
+        has_more=False,
+        total=total,
+        total_pages=asked.page.of(total).total_pages,
+        worth=worth,
+        page=asked.page,
+    )
 
 
 @get("/cards/order")
@@ -292,18 +299,16 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
     if not 0 < len(ids) <= limits.CARDS_PER_PAGE_MOST:
         raise errors.InvalidPayload(f"ids: from 1 to {limits.CARDS_PER_PAGE_MOST} card IDs")
     async with reading(request) as reads:
-        columns = shown_to(caller, asked.columns or await chosen_columns(reads, caller))
-        rows = await cards_of(reads, caller, ids)
-    async with opened(request) as session:
-        marks = await marks_of(session, caller, rows)
+        columns, rows = await at_once(_columns(reads, caller, asked), cards_of(reads, caller, ids))
+        marks, trends, beside = await details_of(reads, caller, columns, rows)
     return show(
         request,
         caller,
         "cards_more.html",
         cards=[card_body(row) for row in rows],
         marks=marks,
-        trends=await _trends(request, caller, columns, rows),
-        beside=await _beside(request, caller, columns, rows),
+        trends=trends,
+        beside=beside,
         rule_names=await _rule_names(request, caller, columns, rows),
         page=asked.page,
         columns=columns,
@@ -325,47 +330,6 @@ async def peek_at_card(request: PageRequest, caller: Caller) -> Template:
         page=asked.page,
         address=asked.address,
     )
-
-
-async def marks_of(
-    session: AsyncSession,
-    caller: Caller,
-    rows: Sequence[CardRow],
-) -> dict[int, CardBadges]:
-    """Return the badges of the shown cards, by card id."""
-    ids = [row.id for row in rows]
-    return {one.card_id: one for one in await badges_of(session, caller, [], ids, clock.now())}
-
-
-class Choice(NamedTuple):
-    """A column, and the lists of columns after it was moved earlier, moved later or hidden; a list
-    is empty if that is impossible.
-    """
-
-    name: str
-    earlier: str
-    later: str
-    away: str
-
-
-def choices_of(columns: tuple[str, ...]) -> list[Choice]:
-    """Return the possible changes of each column. Pure."""
-    last = len(columns) - 1
-    return [
-        Choice(
-            name,
-            _moved(columns, place, place - 1) if place else "",
-            _moved(columns, place, place + 1) if place < last else "",
-            ",".join(one for one in columns if one != name),
-        )
-        for place, name in enumerate(columns)
-    ]
-
-
-def _moved(columns: tuple[str, ...], place: int, to: int) -> str:
-    moved = list(columns)
-    moved.insert(to, moved.pop(place))
-    return ",".join(moved)
 
 
 def address_of(
@@ -431,6 +395,7 @@ async def change_search(
 
 ROUTES = [
     cards_page,
+    count_of_search,
     order_of_search,
     more_cards,
     peek_at_card,

@@ -202,10 +202,16 @@ CREATE POLICY tenant ON {table}
 
 
 def index_concurrently(
-    name: str, table: str, columns: Sequence[str], *, unique: bool = False
+    name: str,
+    table: str,
+    columns: Sequence[str],
+    *,
+    unique: bool = False,
+    where: str | None = None,
 ) -> None:
-    """Build an index while other transactions write. The build waits for these transactions without
-    a limit, because nothing waits for the build. The remains of a killed build are dropped first.
+    """Build an index, with `where` of these rows only, while other transactions write. The build
+    waits for these transactions without a limit, because nothing waits for the build. The remains
+    of a killed build are dropped first.
     """
     from alembic import op
 
@@ -214,7 +220,14 @@ def index_concurrently(
         op.execute("SET lock_timeout = 0")
         try:
             op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-            op.create_index(name, table, columns, unique=unique, postgresql_concurrently=True)
+            op.create_index(
+                name,
+                table,
+                columns,
+                unique=unique,
+                postgresql_concurrently=True,
+                postgresql_where=where,
+            )
         finally:
             op.execute(f"SET lock_timeout = '{patience}'")
 

@@ -36,5 +36,7 @@ class CostAndSale(NamedTuple):
 
 async def beside_of(reading: Reading, caller: Caller, ids: Sequence[int]) -> dict[int, CostAndSale]:
     """Return cost and last sale by card id."""
+    if not ids:
+        return {}
     rows = await reading.rows(_BESIDE, {"seller": caller.seller_id, "ids": list(ids)})
     return {card_id: CostAndSale(cost, sold_at) for card_id, cost, sold_at in rows}

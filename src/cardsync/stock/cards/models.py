@@ -32,6 +32,20 @@ class Card(Base):
         ),
         Index("ix_card_product", "seller_id", "product_id"),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
+        # With this index, a search by name reads no rows of cards. It has no texts that are too
+        # long for an index; the next index finds the sellers who have such cards.
+        Index(
+            "ix_card_name",
+            "seller_id",
+            "search_text",
+            "id",
+            postgresql_where=text("NOT gone AND octet_length(search_text) < 2000"),
+        ),
+        Index(
+            "ix_card_long_name",
+            "seller_id",
+            postgresql_where=text("NOT gone AND octet_length(search_text) >= 2000"),
+        ),
         # With this index, a search reads only the blocks of the table that contain cards of the
         # seller.
         Index(

@@ -39,33 +39,89 @@ def _keyed(order: PageOrder) -> str:
     return ", ".join(["c.id", *(f"{key} AS k{number}" for number, key in enumerate(order.keys))])
 
 
+# `ix_card_name` has the cards in stock whose texts are short. A statement that reads it returns no
+# row if the seller has other cards in stock.
+_NAMED = "c.seller_id = :seller AND NOT c.gone AND octet_length(c.search_text) < 2000"
+_ALL_NAMED = """NOT EXISTS (SELECT FROM card c
+ WHERE c.seller_id = :seller AND NOT c.gone AND octet_length(c.search_text) >= 2000)"""
+
+
 def order_of(where: str, order: PageOrder) -> str:
     """Return the statement that reads the cards' ids in `order` as one text, joined by commas."""
     return f"""
-        WITH found AS (SELECT {_keyed(order)} FROM card c WHERE {where} LIMIT :limit)
-        SELECT string_agg(CAST(id AS text), ',' ORDER BY {order.by}) FROM found
+        SELECT string_agg(CAST(id AS text), ',')
+          FROM (SELECT {_keyed(order)} FROM card c WHERE {where}
+                 ORDER BY {order.by} LIMIT :limit) AS ordered
     """
 
 
-def page_of(
-    where: str,
-    order: PageOrder,
+def order_of_names(matches: str, order: PageOrder) -> str:
+    """Return the statement of `order_of` for cards in stock in the order of their names."""
+    return f"{order_of(f'{_NAMED} AND {matches}', order)} HAVING {_ALL_NAMED}"
+
+
+def first_of(
+    matches: str,
+    direction: str,
     columns: str,
     cards: str,
-    worth: str = "",
+    *,
+    everything: bool,
 ) -> str:
+    """Return the statement that searches the first :probed cards in stock, in the order of names,
+    for up to :limit cards from :offset on; with `everything`, all of them. It also returns no row
+    if the seller has at most :probed cards in stock.
+    """
+    by = f"ORDER BY c.search_text {direction}, c.id {direction}"
+    many = f"EXISTS (SELECT FROM card c WHERE {_NAMED} {by} LIMIT 1 OFFSET :probed)"
+    return f"""
+        WITH first AS (
+            SELECT c.* FROM card c WHERE {_NAMED} AND {many} AND {_ALL_NAMED}
+             {by} {"" if everything else "LIMIT :probed"}),
+        ordered AS (
+            SELECT c.id FROM first c WHERE {matches} {by} LIMIT :limit OFFSET :offset),
+        page AS (SELECT id, row_number() OVER () AS place FROM ordered)
+        SELECT {columns}
+          FROM page JOIN ({cards}) ON c.seller_id = :seller AND c.id = page.id
+         ORDER BY page.place
+    """
+
+
+def count_of(where: str, worth: str = "") -> str:
+    """Return the statement that counts the matching cards, and sums the SQL expression `worth`."""
+    return f"SELECT count(*), {f'sum({worth})' if worth else 'NULL'} FROM card c WHERE {where}"
+
+
+def page_of(where: str, order: PageOrder, columns: str, cards: str, worth: str = "") -> str:
     """Return the statement that reads up to :limit cards from :offset on. Each row has the number
     of matching cards, the sum of the SQL expression `worth` over them (null without `worth`), and
     `columns` of `cards`, a join with `card c`. An empty page is one row with only number and sum.
     """
-    one, all_of_them = (f", {worth} AS worth", "sum(worth)") if worth else ("", "NULL")
+    found = f"SELECT {_keyed(order)}{worth and f', {worth} AS worth'} FROM card c WHERE {where}"
+    return _page(found, order, columns, cards, "sum(worth)" if worth else "NULL")
+
+
+def page_of_names(matches: str, order: PageOrder, columns: str, cards: str, worth: str = "") -> str:
+    """Return the statement of `page_of` for cards in stock in the order of their names. Few cards
+    match, so their values are read afterwards.
+    """
+    found = f"SELECT {_keyed(order)} FROM card c WHERE {_NAMED} AND {matches}"
+    cards_found = "found f JOIN card c ON c.seller_id = :seller AND c.id = f.id"
+    worth_of_all = f"(SELECT sum({worth}) FROM {cards_found})" if worth else "NULL"
+    return _page(found, order, columns, cards, worth_of_all, _ALL_NAMED)
+
+
+def _page(
+    found: str, order: PageOrder, columns: str, cards: str, worth: str, only_if: str = "true"
+) -> str:
     return f"""
-        WITH found AS MATERIALIZED (SELECT {_keyed(order)}{one} FROM card c WHERE {where}),
-        counted AS (SELECT count(*) AS total, {all_of_them} AS worth FROM found),
+        WITH found AS MATERIALIZED ({found}),
+        counted AS (SELECT count(*) AS total, {worth} AS worth FROM found),
         ordered AS (SELECT id FROM found ORDER BY {order.by} LIMIT :limit OFFSET :offset),
         page AS (SELECT id, row_number() OVER () AS place FROM ordered)
         SELECT counted.total, counted.worth, {columns}
           FROM counted LEFT JOIN page ON true
                LEFT JOIN ({cards}) ON c.seller_id = :seller AND c.id = page.id
+         WHERE {only_if}
          ORDER BY page.place
     """

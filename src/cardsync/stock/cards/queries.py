@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from psycopg.errors import QueryCanceled
 from psycopg.rows import TupleRow
@@ -47,39 +48,102 @@ _PINNED = """(SELECT n.price FROM price_decision n
    AND (n.until IS NULL OR n.until > CAST(:now AS timestamptz)))"""
 _BESIDE = {
     "marketplace_product_id": "p.marketplace_product_id",
+    "evidence_product_id": "coalesce(p.marketplace_product_id, q.marketplace_product_id)",
     "gate": _GATE,
     "pinned_price": _PINNED,
     "lists": _LISTS,
     "places": _PLACES,
 }
 _COLUMNS = ", ".join(_BESIDE.get(name, f"c.{name}") for name in CardRow._fields)
-_FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
+_FROM = (
+    "card c LEFT JOIN product p ON p.id = c.product_id LEFT JOIN product q ON q.id = p.adopted_by"
+)
 
 
 # The listed value of one card row.
 _LISTED = "c.price * c.quantity"
 
 
+# A search by name searches the first `PROBED` cards for its page; if they do not fill the page, it
+# reads all cards. A page that ends after more than PROBED / REACHED_BY cards is not searched there.
+PROBED = 5_000
+REACHED_BY = 4
+
+
 async def find_cards(
-    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, *, worth: bool = False
+    reading: Reading,
+    caller: Caller,
+    wanted: CardFilter,
+    page: CardPage,
+    *,
+    worth: bool = False,
+    counted: bool = True,
 ) -> FoundCards:
     """Find a page of cards. With `worth`, also add up the listed value of all matching cards.
-    Raises QueryError.
+    Without `counted`, a page that is found sooner is not counted. Raises QueryError.
     """
-    selected = await select_cards(
-        reading.rows,
-        caller,
-        wanted,
-        clock.now(),
-    )
-    order = page_order(page)
-    values = selected.values | page.values
+    selected = await select_cards(reading.rows, caller, wanted, clock.now())
     listed = _LISTED if worth else ""
-    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, listed)
-    [rows] = await reading.together([statement], values, last=True)
+    if _may_be_first(selected, page):
+        first = await _first_cards(reading, selected, page)
+        if len(first) > page.per_page:
+            cards = first[: page.per_page]
+            if not counted:
+                return FoundCards(cards, page.offset + page.per_page, has_more=True)
+            count = paging.count_of(selected.where, listed)
+            [[(total, value)]] = await reading.together(
+                [count], selected.values, last=True, long=True
+            )
+            return FoundCards(cards, total, value)
+    rows = await _page_of_all(reading, selected, page, listed)
     # For a page beyond the last one, the statement returns one row without a card.
     total, value = rows[0][:2]
     return FoundCards([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
+
+
+async def _page_of_all(
+    reading: Reading, selected: Selected, page: CardPage, worth: str
+) -> list[TupleRow]:
+    order, values = page_order(page), selected.values | page.values
+    if _by_names(selected, page):
+        named = paging.page_of_names(selected.matches, order, _COLUMNS, _FROM, worth)
+        [rows] = await reading.together([named], values, long=True)
+        if rows:
+            return rows
+    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, worth)
+    [rows] = await reading.together([statement], values, last=True, long=True)
+    return rows
+
+
+def _by_names(selected: Selected, page: CardPage) -> bool:
+    """Return whether the index of names has all columns that find and order the cards."""
+    return page.sort == "name" and selected.active and selected.by_text
+
+
+def _may_be_first(selected: Selected, page: CardPage) -> bool:
+    near = selected.everything or (page.offset + page.per_page) * REACHED_BY <= PROBED
+    return page.sort == "name" and selected.active and not selected.reads_others and near
+
+
+async def _first_cards(reading: Reading, selected: Selected, page: CardPage) -> list[CardRow]:
+    """Return the cards of a page and the next one, if they are among the first cards of many."""
+    statement = paging.first_of(
+        selected.matches, page.direction, _COLUMNS, _FROM, everything=selected.everything
+    )
+    values = {"limit": page.per_page + 1, "offset": page.offset, "probed": PROBED}
+    return list(map(CardRow._make, await reading.rows(statement, selected.values | values)))
+
+
+async def count_cards(
+    reading: Reading, caller: Caller, wanted: CardFilter, *, worth: bool = False
+) -> tuple[int, Decimal | None]:
+    """Return the number of cards that a search finds and, with `worth`, their listed value. Raises
+    InvalidPayload.
+    """
+    selected = await _selected(reading, caller, wanted)
+    count = paging.count_of(selected.where, _LISTED if worth else "")
+    [(total, value)] = await _in_time(reading, count, selected.values)
+    return total, value
 
 
 async def order_of_cards(
@@ -89,9 +153,13 @@ async def order_of_cards(
     joined by commas. Raises InvalidPayload.
     """
     selected = await _selected(reading, caller, wanted)
-    statement = paging.order_of(selected.where, page_order(page))
+    order = page_order(page)
     values = selected.values | {"limit": limits.CARDS_SCROLLED}
-    rows = await _in_time(reading, statement, values)
+    rows: list[TupleRow] = []
+    if _by_names(selected, page):
+        named = paging.order_of_names(selected.matches, order)
+        rows = await _in_time(reading, named, values)
+    rows = rows or await _in_time(reading, paging.order_of(selected.where, order), values)
     return rows[0][0] or ""
 
 
@@ -103,7 +171,7 @@ async def cards_of(reading: Reading, caller: Caller, card_ids: Sequence[int]) ->
         "ids": list(card_ids),
         "now": clock.now(),
     }
-    [rows] = await reading.together([_CARDS], values, last=True)
+    rows = await reading.rows(_CARDS, values)
     place = {card_id: number for number, card_id in enumerate(card_ids)}
     return sorted(map(CardRow._make, rows), key=lambda row: place[row.id])
 
@@ -155,12 +223,13 @@ async def search_cards(
     seconds: float,
     *,
     worth: bool = False,
+    counted: bool = True,
 ) -> SearchAnswer:
     """Find a page of the cards that the caller sees. A search that cannot be parsed, or that takes
     longer than `seconds`, returns no cards and the reason.
     """
     try:
-        found = await find_cards(reading, caller, wanted, page, worth=worth)
+        found = await find_cards(reading, caller, wanted, page, worth=worth, counted=counted)
     except QueryError as e:
         return SearchAnswer(FoundCards([], 0), [(str(e), e.offset)])
     except QueryCanceled:

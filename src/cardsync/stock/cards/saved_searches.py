@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,6 +19,7 @@ from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.models import SavedSearch
 from cardsync.stock.cards.names_in_search import known_names, with_names
 from cardsync.stock.errors import SavedSearchLimitReached
@@ -31,6 +32,21 @@ from cardsync.stock.search.parser import parse
 MADE: Final = "search.saved"
 CHANGED: Final = "search.changed"
 DELETED: Final = "search.deleted"
+
+
+class NamedSearch(NamedTuple):
+    id: int
+    name: str
+    query: str
+
+
+async def names_of_searches(reading: Reading, caller: Caller) -> list[NamedSearch]:
+    """Return the shop's saved searches, by position, for pages."""
+    rows = await reading.rows(
+        "SELECT id, name, query FROM saved_search WHERE seller_id = :seller ORDER BY position, id",
+        {"seller": caller.seller_id},
+    )
+    return list(map(NamedSearch._make, rows))
 
 
 async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSearch]:

@@ -45,6 +45,8 @@ class CardRow(NamedTuple):
     contribution: Literal["private", "published"] | None
     updated_at: datetime
     marketplace_product_id: int | None
+    # The product whose market evidence counts: of a replaced provisional product, the new one.
+    evidence_product_id: int | None
     gate: GateHold | None
     pinned_price: Decimal | None
     lists: list[tuple[int, str, str]]
@@ -64,11 +66,15 @@ class ObservationRow(NamedTuple):
 class FoundCards(NamedTuple):
     """One page of cards, and the number of all matching cards. `worth` is the listed value of all
     matching cards; None if it was not requested or no card has a price.
+
+    If the cards were not counted, `total` is the number of cards up to the page's end, and more
+    cards follow.
     """
 
     cards: list[CardRow]
     total: int
     worth: Decimal | None = None
+    has_more: bool = False
 
 
 class SearchAnswer(NamedTuple):

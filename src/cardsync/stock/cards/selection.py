@@ -6,6 +6,7 @@ the same cards everywhere.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -14,17 +15,46 @@ from cardsync.platform.database.read_sources import Rows
 from cardsync.stock.cards.card_filter import CardFilter
 from cardsync.stock.cards.names_in_search import known_names, read_search
 from cardsync.stock.cards.visible import VISIBLE
-from cardsync.stock.search.compile import compile_query
+from cardsync.stock.search.compile import EVERYTHING, compile_query
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.tree import Tree, asks_for_gone, terms
 
 # Only callers who see revenue may search by these fields.
 COSTS: Final = frozenset({"cost", "margin"})
+ACTIVE: Final = "NOT c.gone"
 
 
 class Selected(NamedTuple):
+    """The condition `where` and its values. `matches` is its part besides seller and status;
+    `active` is true if the status is only cards in stock.
+    """
+
     where: str
     values: dict[str, object]
+    matches: str
+    active: bool
+
+    @property
+    def everything(self) -> bool:
+        return self.matches == _matching(EVERYTHING)
+
+    @property
+    def reads_others(self) -> bool:
+        """Whether the condition reads other tables or other rows."""
+        return "SELECT" in self.matches.removesuffix(VISIBLE)
+
+    @property
+    def by_text(self) -> bool:
+        """Whether the condition reads only columns of `ix_card_name`."""
+        columns = set(_COLUMN.findall(self.matches.removesuffix(VISIBLE)))
+        return not self.reads_others and columns <= {"id", "search_text"}
+
+
+_COLUMN: Final = re.compile(r"\bc\.(\w+)")
+
+
+def _matching(*conditions: str) -> str:
+    return " AND ".join([*conditions, VISIBLE])
 
 
 async def select_cards(
@@ -41,7 +71,7 @@ async def select_cards(
     if not caller.sees_revenue:
         _need_no_costs(tree)
     found = compile_query(tree, await known_names(rows, seller_id, tree))
-    conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
+    conditions = []
     values: dict[str, object] = {"seller": seller_id, "now": now, **found.values}
     values["member"] = caller.member_id
     if wanted.game:
@@ -50,7 +80,10 @@ async def select_cards(
     if wanted.ids is not None:
         conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
         values["ids"] = list(wanted.ids)
-    return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values)
+    matches = _matching(*conditions, found.sql if found.sql == EVERYTHING else f"({found.sql})")
+    status = _status(wanted, tree)
+    where = " AND ".join(["c.seller_id = :seller", *status, matches])
+    return Selected(where, values, matches, status == [ACTIVE])
 
 
 def _need_no_costs(tree: Tree) -> None:
@@ -63,4 +96,4 @@ def _need_no_costs(tree: Tree) -> None:
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:
     if wanted.status == "gone":
         return ["c.gone"]
-    return ["NOT c.gone"] if wanted.status == "active" and not asks_for_gone(tree) else []
+    return [ACTIVE] if wanted.status == "active" and not asks_for_gone(tree) else []

@@ -68,5 +68,7 @@ def behind(order: PageOrder, direction: str) -> str:
 def page_order(page: CardPage) -> PageOrder:
     keys = _KEYS[page.sort]
     direction = "DESC" if page.direction == "desc" else "ASC"
-    by = [f"k{number} {direction} NULLS LAST" for number in range(len(keys))]
+    # Names are never null, and an index has their order without NULLS LAST.
+    nulls = "" if page.sort == "name" else " NULLS LAST"
+    by = [f"k{number} {direction}{nulls}" for number in range(len(keys))]
     return PageOrder(keys, ", ".join([*by, f"id {direction}"]))

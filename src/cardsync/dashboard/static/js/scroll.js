@@ -53,7 +53,9 @@ const scroller = () => (scrolls() ? grid.region : document.scrollingElement);
 function begin() {
   const table = find("table[data-order]");
   const body = table && find("tbody[data-page]", table);
-  if (!body || Number(table.dataset.total) <= Number(table.dataset.perPage)) {
+  // The page may show its rows before all of them are counted.
+  const total = Number(find("#sum [data-total]")?.dataset.total ?? 0);
+  if (!body || total <= Number(table.dataset.perPage)) {
     grid = null;
     return;
   }
@@ -65,7 +67,7 @@ function begin() {
     table,
     order: table.dataset.order,
     region: table.closest(".table"),
-    total: Number(table.dataset.total),
+    total,
     size: Number(table.dataset.perPage),
     height: body.getBoundingClientRect().height / rows,
     above: gap(),
