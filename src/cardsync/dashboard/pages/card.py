@@ -138,15 +138,15 @@ async def card_page(
     sold_at = clock.read_moment(str(request.query_params.get("then", "")))
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
     async with reading(request) as reads:
-        sold, same, (row, history), match = await at_once(
+        sold, same, (row, history) = await at_once(
             orders_of_card(reads, caller, card_id, after, SOLD),
             same_cards(reads, caller, card_id),
             read_card(reads, caller, card_id, last=False),
-            read_match(reads, caller, card_id),
         )
         card = with_history(row, history)
-        why, marks, costs = await at_once(
+        why, match, marks, costs = await at_once(
             _why(reads, caller, store, card),
+            read_match(reads, caller, card_id),
             badges_of(reads, caller, [], [card_id], now),
             _costs(reads, caller, card),
         )

@@ -42,8 +42,9 @@ from cardsync.platform.database.watched_pools import WatchedConnectionPool
 _KEPT_CHARACTERS = 6_000
 # A reading that gets no connection in this time answers 503.
 _WAIT_SECONDS = 10
-# The turns of the event loop until concurrent reads have added their statements to a message.
-_TURNS = 4
+# The turns of the event loop until concurrent reads have added their statements to a message: the
+# answers of a shared message take more turns to reach the reads that ask for more.
+_TURNS, _TURNS_AFTER_SHARED = 4, 24
 
 
 class Planned(NamedTuple):
@@ -100,6 +101,7 @@ class Reading:
         ]
         self._open = self._begun = False
         self._waiting: list[_Read] = []
+        self._shared = False
         self._turn = asyncio.Lock()
 
     async def rows(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
@@ -123,7 +125,7 @@ class Reading:
         if not long:
             self._waiting.append(read)
             # Meanwhile the other coroutines, and those that they begin, add their statements.
-            for _ in range(_TURNS):
+            for _ in range(_TURNS_AFTER_SHARED if self._shared else _TURNS):
                 await asyncio.sleep(0)
         async with self._turn:
             if long:
@@ -137,6 +139,7 @@ class Reading:
 
     async def _send(self, reads: Sequence[_Read]) -> None:
         """Send one message, and give each read its rows, or the failure of the message."""
+        self._shared = len(reads) > 1
         try:
             try:
                 found = await self._message(reads)
