@@ -59,6 +59,7 @@ BUDGETS = (
     *pages("seller who opens a card", "card", 40, 90, "card: beside its JSON"),
     *pages("seller who searches orders", "orders, a search", 45, 110, "orders, a search: beside its JSON"),
     *pages("seller who opens an everyday page", "the slowest everyday page", 30, 100),
+    Budget("member who opens a page after a restart", "pages", "first page after a start", 500),
     Budget("program that asks why a price is so", "reprice", "explanation with its receipt, over HTTP", 28),
     Budget(RULE, "first_looks", "rule page first opened after an import, with its effect", 1.0, "s",
            "rule page first opened / warm"),

@@ -141,11 +141,15 @@ def measure(data: Path, rows: int, rounds: int, orders: int, budgeted: int = 0) 
             ids["cards"] = ",".join(str(one["id"]) for one in cards)
             paths = {name: page.format(**ids) for name, (page, _) in PAGES.items()}
             took: dict[str, tuple[float, float]] = {}
+            firsts: dict[str, float] = {}
             for name, (_, reads) in PAGES.items():
                 if budgeted and ("pages", f"{name}: p50") not in BY_NAME and name not in EVERYDAY:
                     continue
                 beside = [one.format(**ids) for one in reads]
+                firsts[name] = timed(http, paths[name])
                 took[name] = _one(report, http, name, paths[name], beside, rounds)
+                report.note(f"{name}: first {firsts[name]:.0f} ms, then {took[name][0]:.0f} ms")
+            report.figure("first page after a start", max(firsts.values()), "ms")
             for n, name in enumerate(("p50", "p99")):
                 slowest = max(took[page][n] for page in EVERYDAY)
                 report.figure(f"the slowest everyday page: {name}", slowest, "ms")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar import MediaType, Response
+from litestar import Litestar, MediaType, Response
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
@@ -51,6 +51,14 @@ def templates(
     environment.globals["asset"] = asset
     environment.globals["sprite"] = sprite
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
+
+
+def compile_all(app: Litestar) -> None:
+    """Compile every template. A page that compiles its own takes up to 0.3 s longer."""
+    assert isinstance(app.template_engine, JinjaTemplateEngine)
+    environment = app.template_engine.engine
+    for name in environment.list_templates():
+        environment.get_template(name)
 
 
 def page(

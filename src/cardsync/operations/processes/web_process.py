@@ -9,9 +9,11 @@ import os
 import resource
 import signal
 from contextlib import suppress
+from threading import Thread
 
 from granian import Granian
 from granian.constants import Interfaces, Loops
+from litestar import Litestar
 
 from cardsync.asgi import create_app
 from cardsync.operations.processes.bind_address import held
@@ -19,6 +21,7 @@ from cardsync.operations.processes.parent_watch import be_parent, watch_parent
 from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
 from cardsync.web.fair_threads import short_turns
+from cardsync.web.pages import compile_all
 
 # A web process has this many connections, including idle connections: every agent has a connection
 # open between its polls. Beyond this number, a client waits without an answer.
@@ -103,4 +106,11 @@ def web_app() -> object:
     gc.collect()
     gc.freeze()
     gc.enable()
+    # The process answers meanwhile, because all templates take a second.
+    Thread(target=_compile_templates, args=(app,), daemon=True, name="templates").start()
     return app
+
+
+def _compile_templates(app: Litestar) -> None:
+    compile_all(app)
+    gc.freeze()
