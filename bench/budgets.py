@@ -58,6 +58,7 @@ BUDGETS = (
     *pages("seller who scrolls Cards", "cards, rows of any place", 25, 70),
     *pages("seller who opens a card", "card", 40, 90, "card: beside its JSON"),
     *pages("seller who searches orders", "orders, a search", 45, 110, "orders, a search: beside its JSON"),
+    Budget("seller who searches orders", "pages", "orders, a rare search: p50", 45),
     *pages("seller who opens an everyday page", "the slowest everyday page", 30, 100),
     Budget("member who opens a page after a restart", "pages", "first page after a start", 500),
     Budget("program that asks why a price is so", "reprice", "explanation with its receipt, over HTTP", 28),

@@ -28,6 +28,7 @@ from cardsync.platform.derived.stock import STOCK
 from cardsync.platform.storage import open_store
 from cardsync.platform.work.jobs import Work
 from cardsync.sales.orders.sales_sums import SALES_SUMS
+from cardsync.sales.orders.search_parts import ORDER_SEARCH
 from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Ground, Report
 
@@ -44,6 +45,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "card": ("/cards/{card}", ("/api/cards/{card}", "/api/v1/pricing/explain/{listing}")),
     "orders": ("/orders", ("/api/orders",)),
     "orders, a search": ("/orders?search=smith", ("/api/orders?search=smith",)),
+    "orders, a rare search": ("/orders?search={number}", ("/api/orders?search={number}",)),
     "order": ("/orders/{order}", ("/api/orders/{order}",)),
     "customers": ("/customers", ("/api/customers",)),
     "returns": ("/returns", ()),
@@ -94,11 +96,13 @@ def a_shop(made: Ground, orders: int, days: int = read_orders.SIX_YEARS) -> Crea
     async def kept(database: Database) -> None:
         async with database.tenant(seller.seller_id) as session:
             await mark_changed(session, ALL_DAYS, {"seller": seller.seller_id})
-            await mark(session, seller.seller_id, Figure.STOCK, Figure.SALES_SUMS)
+            figures = (Figure.STOCK, Figure.SALES_SUMS, Figure.ORDER_SEARCH)
+            await mark(session, seller.seller_id, *figures)
         work = Work(made.settings, database, open_store(made.settings))
         await STOCK.work_off(work, seller.seller_id)
-        while await SALES_SUMS.work_off(work, seller.seller_id):
-            pass
+        for figure in (SALES_SUMS, ORDER_SEARCH):
+            while await figure.work_off(work, seller.seller_id):
+                pass
 
     made.in_database(kept)
     with made.admin() as connection:
@@ -139,6 +143,7 @@ def measure(data: Path, rows: int, rounds: int, orders: int, budgeted: int = 0) 
             order: dict[str, Any] = json.loads(http.get("/api/orders?per_page=1").text)["orders"][0]
             ids = {"card": card["id"], "listing": card["marketplace_id"], "order": order["id"]}
             ids["cards"] = ",".join(str(one["id"]) for one in cards)
+            ids["number"] = order["order_number"][-7:]
             paths = {name: page.format(**ids) for name, (page, _) in PAGES.items()}
             took: dict[str, tuple[float, float]] = {}
             firsts: dict[str, float] = {}

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
+
 from browsers import signed_in
 from cardsync.platform.database.watched_pools import WAITS
 from dashboard_builder import filled_shop
@@ -18,8 +20,96 @@ class Reads(NamedTuple):
     round_trips: int
 
 
-ASKED = 3
-MOST: dict[str, Reads] = {}
+ASKED = 4
+MOST = {
+    "/today": Reads(3, 17),
+    "/cards": Reads(4, 12),
+    "/cards/{card_id:int}": Reads(9, 38),
+    "/find": Reads(6, 15),
+    "/orders": Reads(2, 5),
+    "/orders/ship": Reads(2, 7),
+    "/orders/{order_id:int}": Reads(4, 12),
+    "/customers": Reads(2, 3),
+    "/lists": Reads(2, 3),
+    "/lists/{list_id:int}": Reads(2, 4),
+    "/lists/{list_id:int}/add": Reads(2, 3),
+    "/activity": Reads(2, 10),
+    "/settings/shop": Reads(2, 5),
+    "/settings/sync": Reads(2, 5),
+    "/settings/people": Reads(2, 6),
+    "/settings/keys": Reads(2, 7),
+    "/settings/assistants": Reads(2, 10),
+    "/settings/data": Reads(2, 6),
+    "/settings/notices": Reads(2, 5),
+    "/settings/webhooks": Reads(2, 5),
+    "/settings/webhooks/{webhook_id:int}": Reads(2, 7),
+    "/settings/appearance": Reads(1, 1),
+    "/settings/sign-in": Reads(2, 6),
+    "/account": Reads(2, 5),
+    "/account/credits": Reads(2, 6),
+    "/cards/{card_id:int}/match": Reads(3, 9),
+    "/pricing/rules/new": Reads(5, 26),
+    "/pricing/rules/{rule_id:int}": Reads(6, 31),
+    "/pricing/tests": Reads(2, 6),
+    "/pricing/presets": Reads(7, 41),
+    "/pricing/sales": Reads(2, 7),
+    "/pricing/sales/new": Reads(4, 21),
+    "/pricing/settings": Reads(2, 5),
+    "/pricing/reviews": Reads(4, 10),
+    "/pricing/pins": Reads(2, 4),
+    "/pricing/runs": Reads(2, 5),
+    "/pricing/runs/{run_id:int}": Reads(2, 5),
+    "/pricing/rollback": Reads(3, 9),
+    "/pricing/backtest": Reads(1, 1),
+    "/customers/{key:str}": Reads(2, 7),
+    "/recommendations": Reads(2, 5),
+    "/recommendations/outcomes": Reads(2, 11),
+    "/returns": Reads(3, 7),
+    "/sales": Reads(2, 5),
+    "/profit": Reads(2, 11),
+    "/shelves": Reads(2, 6),
+    "/shelves/put": Reads(1, 1),
+    "/shelves/{box:str}": Reads(3, 11),
+    "/counts": Reads(2, 8),
+    "/counts/{count_id:int}": Reads(3, 8),
+    "/operator": Reads(2, 9),
+    "/operator/sellers/{seller_id:int}": Reads(2, 8),
+    "/operator/installation": Reads(2, 12),
+    "/operator/catalogs": Reads(2, 10),
+    "/print": Reads(1, 1),
+    "/print/labels": Reads(2, 2),
+    "/print/restock": Reads(2, 3),
+    "/print/orders/{order_id:int}": Reads(3, 7),
+    "/print/slips": Reads(2, 6),
+    "/print/pulls/{session_id:int}": Reads(2, 8),
+    "/pulls": Reads(3, 8),
+    "/pulls/{session_id:int}": Reads(2, 15),
+    "/network": Reads(2, 10),
+    "/sync": Reads(3, 16),
+    "/sync/result": Reads(2, 4),
+    "/sync/prices": Reads(4, 16),
+    "/sync/cycles": Reads(2, 7),
+    "/sync/cycles/{cycle_id:int}": Reads(2, 6),
+    "/sync/uploads": Reads(3, 8),
+    "/sync/uploads/{upload_id:int}": Reads(2, 12),
+    "/buying": Reads(2, 7),
+    "/buying/collections/{collection_id:int}": Reads(2, 13),
+    "/buying/rules": Reads(2, 6),
+    "/buying/rules/new": Reads(3, 13),
+    "/buying/offers": Reads(2, 6),
+    "/buying/offers/new": Reads(2, 4),
+    "/buying/offers/{offer_id:int}": Reads(2, 8),
+    "/print/offers/{offer_id:int}": Reads(2, 9),
+    "/buying/customers": Reads(2, 5),
+    "/buying/customers/{customer_id:int}": Reads(2, 9),
+    "/buying/buylist": Reads(2, 5),
+    "/add-cards": Reads(2, 6),
+    "/add-cards/recover": Reads(2, 5),
+    "/set-up/presets": Reads(14, 75),
+    "/set-up/agent": Reads(14, 75),
+    "/set-up/prices": Reads(14, 75),
+    "/set-up/uploads/{upload_id:int}": Reads(14, 75),
+}
 
 
 def connections() -> int:
@@ -29,6 +119,7 @@ def connections() -> int:
 
 
 @prepared
+@pytest.mark.day
 async def test_no_page_reads_the_database_more_often_than_the_table_says(a_seller):
     seller, ids = await filled_shop(a_seller)
     browser = await signed_in(seller)
@@ -45,5 +136,10 @@ async def test_no_page_reads_the_database_more_often_than_the_table_says(a_selle
                 sent.read()
                 asked.append(Reads(connections() - before[0], sent.round_trips - before[1]))
             counted[page.route] = Reads(*map(min, zip(*asked[1:], strict=True)))
-    print("\n" + "\n".join(f"    {route!r}: {tuple(reads)}," for route, reads in counted.items()))
-    assert counted == MOST
+    assert counted.keys() == MOST.keys()
+    more = {
+        route: reads
+        for route, reads in counted.items()
+        if any(now > most for now, most in zip(reads, MOST[route], strict=True))
+    }
+    assert more == {}

@@ -56,15 +56,14 @@ async def pulls_page(request: PageRequest, caller: Caller) -> Template:
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
     async with opened(request, snapshot=True) as session:
-        recent = await pull_reads.recent(session, caller)
         missing = await missing_cards.missing_cards(session, caller)
         texts = await texts_about(session, caller, missing)
     return show(
         request,
         caller,
         "pulls.html",
-        open=next((row for row in recent if row.status == "open"), None),
-        ended=[row for row in recent if row.status != "open"],
+        open=next((row for row in found.sessions if row.status == "open"), None),
+        ended=[row for row in found.sessions if row.status != "open"],
         pullable=found.total,
         missing=missing,
         texts=texts,

@@ -152,7 +152,8 @@ class Database:
         async with self.slots.of(seller_id, work), made() as session, session.begin():
             if snapshot:
                 await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-            await enter_tenant(session, seller_id)
+            # One message begins the transaction and sets its seller.
+            await in_one_message(session, [of_seller(seller_id)], {})
             yield session
             for last in session.info.pop(_LAST, {}).values():
                 await last(session)

@@ -103,11 +103,20 @@ class Reading:
         self._waiting: list[_Read] = []
         self._shared = False
         self._turn = asyncio.Lock()
+        self._known: dict[str, list[TupleRow]] = {}
 
     async def rows(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
         """Return the rows of a statement, whose values are named `:name`."""
         [rows] = await self.together([statement], values)
         return rows
+
+    async def once(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
+        """Return the rows of a statement whose values are the same in the whole reading, which
+        reads them only once.
+        """
+        if statement not in self._known:
+            self._known[statement] = await self.rows(statement, values)
+        return self._known[statement]
 
     async def together(
         self,
@@ -156,7 +165,10 @@ class Reading:
             read.rows = list(islice(rows, len(read.statements)))
 
     async def _message(self, reads: Sequence[_Read]) -> list[list[TupleRow]]:
-        parts: list[str | Prepared] = [] if self._begun else [*self._beginning]
+        parts: list[str | Prepared] = []
+        if not self._begun:
+            parts += self._beginning
+            self._known.clear()
         values: list[Mapping[str, object] | None] = [None] * len(parts)
         for read in reads:
             for one in read.statements:

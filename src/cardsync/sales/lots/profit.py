@@ -189,6 +189,6 @@ async def _values(reading: Reading, caller: Caller, **named: object) -> dict[str
 
 async def settings(reading: Reading, caller: Caller) -> Values:
     """Return the account's settings that affect profit."""
-    [row] = await reading.rows(SETTINGS, {"seller": caller.seller_id})
+    [row] = await reading.once(SETTINGS, {"seller": caller.seller_id})
     names = ("zone", "fee_level", "letter_postage", "parcel_postage", "supplies", "costing")
     return dict(zip(names, row, strict=True))

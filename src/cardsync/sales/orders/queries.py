@@ -77,6 +77,11 @@ async def _column(reading: Reading, statement: str, values: Values) -> list[Any]
     return [value for (value,) in await reading.rows(statement, values)]
 
 
+async def _to_ship_statuses(reading: Reading, caller: Caller) -> list[str]:
+    statuses = await reading.once(TO_SHIP_STATUSES, {"seller": caller.seller_id})
+    return [status for (status,) in statuses]
+
+
 async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> FoundOrders:
     """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
     wanted = wanted.asked_by(caller)
@@ -86,7 +91,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
         if not await reading.rows(KNOWN_SESSION, values):
             raise unknown_session(wanted.pull_session)
     if wanted.by_to_ship:
-        values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
+        values["to_ship_statuses"] = await _to_ship_statuses(reading, caller)
     order = page_order(wanted)
     if not wanted.tallied:
         return await _scanned(reading, caller, values, wanted, order)
@@ -278,7 +283,7 @@ class StateCounts(NamedTuple):
 
 async def state_counts(reading: Reading, caller: Caller) -> StateCounts:
     values: Values = {"seller": caller.seller_id}
-    values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
+    values["to_ship_statuses"] = await _to_ship_statuses(reading, caller)
     tallied, [[waiting, marked, worth]] = await reading.together(
         [_TALLIED_STATES, _OPEN_ORDERS], values
     )
