@@ -60,9 +60,9 @@ MERGED = 10_000
 @dataclass(frozen=True)
 class FoundOrders:
     """A page of orders. `status_counts` counts the matches of the filter without its statuses, by
-    status; `total` counts all matches of the filter. If `has_more` is true, more than `total` orders
-    match, at least one of them after this page, and `status_counts` counts what `order_tally` can
-    count of the filter.
+    status; `total` counts all matches of the filter. If `has_more` is true, more than `total`
+    orders match, at least one of them after this page, and `status_counts` counts what
+    `order_tally` can count of the filter.
     """
 
     orders: list[OrderRow]

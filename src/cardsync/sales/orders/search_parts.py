@@ -34,6 +34,7 @@ from cardsync.sales.orders.search_grams import (
 UNLISTED: Final = 10_000
 # If more orders may contain the text, all orders are read as fast.
 FOUND: Final = 5_000
+LISTS_READ: Final = 4
 
 MAY_CONTAIN: Final = "(orders.id = ANY (CAST(:found AS bigint[])) OR orders.id > :listed)"
 
@@ -42,9 +43,14 @@ _PARTS: Final = """
     SELECT after_id, last_id, orders, ids FROM order_search_part
      WHERE seller_id = :seller ORDER BY after_id
 """
+# The shortest lists of each part that has all grams: longer lists exclude hardly any further order.
 _PLACES: Final = """
-    SELECT after_id, places FROM order_search_gram
-     WHERE seller_id = :seller AND gram = ANY (CAST(:grams AS integer[]))
+    SELECT after_id, places FROM (
+        SELECT after_id, places, count(*) OVER (PARTITION BY after_id) AS grams,
+               row_number() OVER (PARTITION BY after_id ORDER BY octet_length(places)) AS rank
+          FROM order_search_gram
+         WHERE seller_id = :seller AND gram = ANY (CAST(:grams AS integer[]))
+    ) AS listed WHERE grams = cardinality(CAST(:grams AS integer[])) AND rank <= :most
 """
 _BOUNDS: Final = """
     SELECT after_id, last_id, orders FROM order_search_part
@@ -83,15 +89,14 @@ async def may_contain(reading: Reading, seller_id: int, search: str) -> dict[str
         [(folded,)] = await reading.rows(_FOLDED, values)
     if not (grams := searched_grams(folded)):
         return None
-    parts, places = await reading.together([_PARTS, _PLACES], {"seller": seller_id, "grams": grams})
+    values |= {"grams": grams, "most": LISTS_READ}
+    parts, places = await reading.together([_PARTS, _PLACES], values)
     if not parts:
         return None
-    return await asyncio.to_thread(_found, parts, places, len(grams))
+    return await asyncio.to_thread(_found, parts, places)
 
 
-def _found(
-    parts: Sequence[Sequence[Any]], rows: Sequence[Sequence[Any]], grams: int
-) -> dict[str, Any] | None:
+def _found(parts: Sequence[Sequence[Any]], rows: Sequence[Sequence[Any]]) -> dict[str, Any] | None:
     lists: dict[int, list[bytes]] = {}
     for after, places in rows:
         lists.setdefault(after, []).append(places)
@@ -101,7 +106,7 @@ def _found(
         if after != listed:
             break
         listed = last
-        if len(lists.get(after, ())) == grams and len(at := places_of_all(lists[after])):
+        if after in lists and len(at := places_of_all(lists[after])):
             found.append((ids, at))
             number += len(at)
         if number > FOUND:
