@@ -25,6 +25,7 @@ from cardsync.dashboard.proposal_rows import (
 )
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.money import UNITS_PER_DOLLAR, to_units
 from cardsync.prices.decisions.accept_reviews import MOST
 from cardsync.prices.decisions.review_list import reviews_of, reviews_under
@@ -68,9 +69,12 @@ async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSessi
         waiting = await reviews_of(reads, caller, paging, now)
         rows = [row_of_review(one) for one in waiting.reviews]
         ids = [row.card_id for row in rows if row.card_id is not None]
-        trends = await market_trends(reads, caller, ids, now)
-        cards = {card.id: card for card in await cards_of(reads, caller, ids)} if ids else {}
-        costs = await beside_of(reads, caller, ids)
+        trends, found, costs = await at_once(
+            market_trends(reads, caller, ids, now),
+            cards_of(reads, caller, ids),
+            beside_of(reads, caller, ids),
+        )
+        cards = {card.id: card for card in found}
     account = await session.get_one(Account, caller.seller_id)
     level = seller_pricing(account).fee_level
     reasons = {row.why for row in rows}

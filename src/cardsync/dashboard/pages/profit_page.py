@@ -21,6 +21,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
 from cardsync.dashboard.shell import PageRequest, TemplateValues, reader_of, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.sales.lots.lot_csv import RejectedLotRow
@@ -109,14 +110,18 @@ async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -
     span = span_shown(period, today, day_of(given, "from"), day_of(given, "to"))
     first = (today.replace(day=1) - timedelta(days=28 * (MONTHS_SHOWN - 1))).replace(day=1)
     async with reading(request) as reads:
-        games = await profit.profit(reads, caller, span.first, span.last, "game")
-        rules = await profit.profit(reads, caller, span.first, span.last, "pricing_rule")
-        before = await profit.profit(reads, caller, span.first_before, span.last_before, "game")
-        months = await profit.profit(reads, caller, first, today, "month")
-        sold = await sales_summary.summary(reads, caller, span.first, span.last, "month")
-        missing = await profit.without_cost(reads, caller, span.first, span.last)
-        cards = await named_cards(reads, caller, [one.marketplace_id for one in missing])
         account = await profit.settings(reads, caller)
+        games, rules, before = await at_once(
+            profit.profit(reads, caller, span.first, span.last, "game"),
+            profit.profit(reads, caller, span.first, span.last, "pricing_rule"),
+            profit.profit(reads, caller, span.first_before, span.last_before, "game"),
+        )
+        months, sold, missing = await at_once(
+            profit.profit(reads, caller, first, today, "month"),
+            sales_summary.summary(reads, caller, span.first, span.last, "month"),
+            profit.without_cost(reads, caller, span.first, span.last),
+        )
+        cards = await named_cards(reads, caller, [one.marketplace_id for one in missing])
     total = games.total
     return show(
         request,

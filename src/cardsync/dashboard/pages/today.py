@@ -20,6 +20,8 @@ from cardsync.agents.sync.last_seen import LastSeen, is_offline
 from cardsync.dashboard.pages.sync import KIND_NAMES, phase_words, start_of
 from cardsync.dashboard.shell import PageRequest, TemplateValues, reader_of, see, show
 from cardsync.platform import clock
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.settings import Settings
 from cardsync.shop.activity import entry_words
 from cardsync.shop.activity.feed import Feed, newest_by_others
@@ -83,12 +85,10 @@ async def today_page(
     period = 30 if days == "30" else 7
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        listed = (
-            (await read_listed_value(reads, caller, market_trend.DAYS, now)).days
-            if caller.sees_revenue
-            else []
+        listed, found = await at_once(
+            _listed(reads, caller, now), read_movers(reads, caller, period)
         )
-        moved = _largest(await read_movers(reads, caller, period), whole=movers == "all")
+        moved = _largest(found, whole=movers == "all")
         trends = await market_trend.market_trends(reads, caller, [one.id for one in moved], now)
         today = await work_list.today_of(session, caller, reads, seen, now, settings)
         at_agent = await cancel.is_at_agent(session, caller.seller_id, now)
@@ -111,6 +111,12 @@ async def today_page(
         **_sync_line(request, caller, today, now),
         **await _changes(request, caller, session, now),
     )
+
+
+async def _listed(reads: Reading, caller: Caller, now: datetime) -> list[ListedDay]:
+    if not caller.sees_revenue:
+        return []
+    return (await read_listed_value(reads, caller, market_trend.DAYS, now)).days
 
 
 def _sync_line(
