@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -122,7 +123,11 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
             _found(request, reads, caller, asked),
         )
         found = answer.found
-        marks, trends, beside = await details_of(reads, caller, columns, found.cards)
+        (marks, trends, beside), rule_names, peek = await at_once(
+            details_of(reads, caller, columns, found.cards),
+            _rule_names(reads, caller, columns, found.cards),
+            _peek(reads, caller, asked.card_id),
+        )
     fault = fault_of(wanted.search, *answer.problems[0]) if answer.problems else None
     here = {"page": page.page if page.page > 1 else None, "card": asked.card_id}
     return show(
@@ -135,9 +140,9 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         marks=marks,
         trends=trends,
         beside=beside,
-        rule_names=await _rule_names(request, caller, columns, found.cards),
+        rule_names=rule_names,
         rules=await _rules(request, caller) if asked.edit == "filters" else [],
-        peek=await _peek(request, caller, asked.card_id),
+        peek=peek,
         total=found.total,
         has_more=found.has_more,
         worth=found.worth,
@@ -197,13 +202,11 @@ async def _columns(reads: Reading, caller: Caller, asked: CardsRequest) -> tuple
 
 
 async def _rule_names(
-    request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
+    reads: Reading, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
 ) -> dict[int, str]:
     if "rule" not in columns:
         return {}
-    async with opened(request, snapshot=True) as session:
-        ids = [row.id for row in rows]
-        return await governing_rules(session, caller.seller_id, ids, clock.now())
+    return await governing_rules(reads, caller.seller_id, [row.id for row in rows], clock.now())
 
 
 async def _rules(request: PageRequest, caller: Caller) -> list[tuple[str, str]]:
@@ -227,26 +230,33 @@ class Peek(NamedTuple):
     pinned_by: str
 
 
-async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Peek | None:
+async def _peek(reads: Reading, caller: Caller, card_id: int | None) -> Peek | None:
     """Return the card that the address names; None if there is no such card."""
     if card_id is None:
         return None
     now = clock.now()
-    async with reading(request) as reads:
-        try:
-            (row, _), trends = await at_once(
-                read_card(reads, caller, card_id), market_trends(reads, caller, [card_id], now)
-            )
-        except errors.NotFound:
-            return None
-        marks = await marks_of(reads, caller, [row])
+    try:
+        (row, _), trends = await at_once(
+            read_card(reads, caller, card_id, last=False),
+            market_trends(reads, caller, [card_id], now),
+        )
+    except errors.NotFound:
+        return None
     card = card_body(row)
-    async with opened(request, snapshot=True) as session:
-        steps = [] if card.contribution else await live_steps(session, caller, card_id, now)
-        pin = await pin_of(session, caller.seller_id, row.marketplace_id, now)
-        by = await pinned_by(session, caller, pin)
+    marks, pin, steps = await at_once(
+        marks_of(reads, caller, [row]),
+        pin_of(reads, caller.seller_id, row.marketplace_id, now),
+        _steps(reads, caller, card, now),
+    )
+    by = await pinned_by(reads, caller, pin)
     mark, ladder = marks.get(card_id), ladder_of(card, steps)
     return Peek(card, trends.get(card_id), receipt_of(steps), ladder, mark, pin, by)
+
+
+async def _steps(
+    reads: Reading, caller: Caller, card: CardBody, now: datetime
+) -> list[dict[str, object]]:
+    return [] if card.contribution else await live_steps(reads, caller, card.id, now)
 
 
 async def pinned_by(session: Source, caller: Caller, pin: ExplainedPin | None) -> str:
@@ -300,7 +310,9 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
         raise errors.InvalidPayload(f"ids: from 1 to {limits.CARDS_PER_PAGE_MOST} card IDs")
     async with reading(request) as reads:
         columns, rows = await at_once(_columns(reads, caller, asked), cards_of(reads, caller, ids))
-        marks, trends, beside = await details_of(reads, caller, columns, rows)
+        (marks, trends, beside), rule_names = await at_once(
+            details_of(reads, caller, columns, rows), _rule_names(reads, caller, columns, rows)
+        )
     return show(
         request,
         caller,
@@ -309,7 +321,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
         marks=marks,
         trends=trends,
         beside=beside,
-        rule_names=await _rule_names(request, caller, columns, rows),
+        rule_names=rule_names,
         page=asked.page,
         columns=columns,
         weights=WEIGHTS,
@@ -321,11 +333,13 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
 async def peek_at_card(request: PageRequest, caller: Caller) -> Template:
     """Show one card as the part of the page beside the table."""
     asked = read_asked(request.query_params.dict())
+    async with reading(request) as reads:
+        peek = await _peek(reads, caller, asked.card_id)
     return show(
         request,
         caller,
         "card_peek.html",
-        peek=await _peek(request, caller, asked.card_id),
+        peek=peek,
         wanted=asked.wanted,
         page=asked.page,
         address=asked.address,

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.access.models import Account
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.prices.inputs.cards_to_price import choices, first_of
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.rule_rows import live_run
 
 _GOVERNED: Final = """
     SELECT c.id, {rule} AS rule FROM card c
@@ -20,7 +17,7 @@ _GOVERNED: Final = """
 
 
 async def governing_rules(
-    session: AsyncSession,
+    reading: Reading,
     seller_id: int,
     ids: Sequence[int],
     now: datetime,
@@ -28,10 +25,10 @@ async def governing_rules(
     """Return the names of the governing rules by card id, without the cards that no rule
     governs.
     """
-    account = await session.get_one(Account, seller_id)
-    chosen = await choices(session, seller_id, await run_of(session, account, now))
+    _, run = await live_run(reading, seller_id, now)
+    chosen = await choices(reading, seller_id, run)
     bound: dict[str, object] = {"seller": seller_id, "ids": list(ids), "now": now}
     sql = _GOVERNED.format(rule=first_of(chosen.rules, bound, "r"))
     names = {rule.id: rule.name for rule in chosen.run.live}
-    rows = await session.execute(text(sql), bound)
-    return {row.id: names[row.rule] for row in rows if row.rule is not None}
+    rows = await reading.rows(sql, bound)
+    return {card_id: names[rule] for card_id, rule in rows if rule is not None}

@@ -14,6 +14,7 @@ from cardsync.stock.cards import queries
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.queries import count_cards, find_cards, order_of_cards
 from cardsync.stock.search.tree import print_query
+from sent_statements import counting, prepared
 
 MANY = 10**9
 MEMBERS = (None, 1, 2)
@@ -117,3 +118,29 @@ async def test_a_page_shows_its_rows_before_it_counts_all(a_seller, probed):
     last = (await browser.get("/cards?page=2")).text
     assert '<span data-total="61">61 cards' in last
     assert (await browser.get("/api/cards")).json()["total"] == 61
+
+
+@pytest.mark.day
+@prepared
+async def test_a_page_reads_cards_in_three_messages(a_seller, probed):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n, price="2.00") for n in range(1, 62))))
+    browser = await signed_in(seller)
+    [card, *_] = (await browser.get("/api/cards")).json()["cards"]
+    columns = "columns=trend,cost,last_sold,price"
+    for cards, address, most in (
+        (10, f"/cards?{columns}", 2),
+        (100, f"/cards?{columns}", 3),
+        (10, "/cards?search=nothing", 2),
+        (10, f"/cards/more?{columns}&ids={card['id']}", 2),
+        (10, "/cards/order", 1),
+        (10, "/cards/count", 1),
+    ):
+        probed(cards)
+        await browser.get(address)
+        async with counting(seller.service.app.state.database) as sent:
+            await browser.get(address)
+        read = [one for one in sent.sent if "FROM card" in one or "market_look" in one]
+        assert len(read) == most, (address, read)
+        # A page without one reading of its own would open a session for each of these.
+        assert not any("saved_search" in one and "FROM card" not in one for one in sent.sent)
