@@ -275,8 +275,6 @@ def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:
         for key in ("g", "o"):
             page.keyboard.press(key)
         page.wait_for_url("**/orders")
-        # A row opens beside the table once its script is there.
-        page.locator("[data-rows] a[data-htmx-powered]").first.wait_for()
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         page.locator("#peek").get_by_role("heading", level=2).wait_for()
@@ -543,6 +541,41 @@ def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
         page.keyboard.press("z")
         page.locator(".toast", has_text="Undone.").wait_for()
         assert not page.locator("td[data-name=place]", has_text="3-12").count()
+
+
+def test_one_menu_serves_all_rows(browser: Browser, shop: Shop) -> None:
+    """It alone opens the menu of a row of cards, by its key and by its button."""
+    with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
+        protocol = page.context.new_cdp_session(page)
+        protocol.send("Performance.enable")
+        page.goto("/cards?search=price>2+-is:pinned")
+        settled(page)
+        rows = page.locator("[data-rows] > tr")
+        figures = protocol.send("Performance.getMetrics")["metrics"]
+        nodes = next(one["value"] for one in figures if one["name"] == "Nodes")
+        # A row has no menu of its own, and no script visits all attributes of the page.
+        assert nodes < 3_000 + 120 * rows.count()
+        menu = page.locator("#row-menu")
+        for key in ("j", "."):
+            page.keyboard.press(key)
+        menu.wait_for()
+        name, id = rows.first.evaluate(
+            "e => [e.querySelector('.name').textContent, e.querySelector('a').dataset.peek]"
+        )
+        assert menu.get_attribute("aria-label") == f"Actions for {name}"
+        assert menu.get_by_role("link").evaluate_all("e => e.map(a => a.getAttribute('href'))") == [
+            f"/cards/{id}", f"/cards/{id}#why", f"/cards/{id}/match",
+        ]  # fmt: skip
+        look(page, "the menu of a row")
+        menu.get_by_role("button", name="Pin at").click()
+        page.locator("#notices .toast").first.wait_for()
+        menu.wait_for(state="hidden")
+        rows.first.get_by_role("button", name="Actions for").click()
+        menu.get_by_role("button", name="Unpin").wait_for()
+        assert not menu.get_by_role("button", name="Pin at").count()
+        page.keyboard.press("Escape")
+        menu.wait_for(state="hidden")
+        assert page.evaluate("document.activeElement.getAttribute('popovertarget')") == "row-menu"
 
 
 PAGES_THERE = "() => [...document.querySelectorAll('tbody[data-page]')].map(e => e.dataset.page)"

@@ -36,7 +36,7 @@ async def test_the_table_shows_what_the_api_answers(shop):
     assert page.status_code == 200
     assert f"{answer['total']} cards" in page.text
     for card in answer["cards"]:
-        assert f'href="/cards/{card["id"]}"' in page.text
+        assert f'href="/cards/{card["id"]}?at=' in page.text
 
 
 @pytest.mark.night
@@ -316,15 +316,16 @@ async def test_scrolling_asks_for_the_rows_of_any_place(a_seller):
     assert ids == [card["id"] for card in whole["cards"]]
     asked = ids[55:45:-1]
     rows = await browser.get(f"{more}&page=2&ids={','.join(map(str, asked))}")
-    assert re.findall(r'href="/cards/(\d+)"', rows.text) == [str(one) for one in asked]
+    assert re.findall(r'data-peek="(\d+)"', rows.text) == [str(one) for one in asked]
     assert 'data-label="Low"' in rows.text
-    assert f"card={asked[0]}" in rows.text
+    assert f'href="/cards/{asked[0]}?search=card&amp;sort=price' in rows.text
+    assert "at=51" in rows.text
     for wrong in ("x", "", ",".join(map(str, range(1, 300)))):
         assert (await browser.get("/cards/more", params={"ids": wrong})).status_code == 422
     assert (await browser.get("/cards/order?search=prise>1")).status_code == 422
     other = await signed_in(await a_seller())
     nothing = await other.get("/cards/more", params={"ids": str(ids[0])})
-    assert 'href="/cards/' not in nothing.text
+    assert "data-peek" not in nothing.text
 
 
 async def test_a_place_is_changed_where_it_is_shown(a_seller):

@@ -23,6 +23,15 @@ document.addEventListener("htmx:config:request", event => {
   if (headers) headers["X-CSRF-Token"] = find("meta[name=csrf-token]").content;
 });
 
+// htmx looks at every attribute of all elements that it processes, for scripts in attributes. The
+// pages have none, so htmx gets only the elements with requests.
+const REQUESTS = "[data-hx-get], [data-hx-post]";
+document.addEventListener("htmx:before:process", event => {
+  if (event.target.matches(REQUESTS)) return;
+  event.preventDefault();
+  for (const element of all(REQUESTS, event.target)) htmx.process(element);
+});
+
 // Keeps in a cookie which groups of the navigation are open, because the server draws the next
 // page.
 for (const group of all("#nav details[data-group]"))
@@ -173,8 +182,7 @@ function openPalette(words = "") {
   filter();
   bringPages();
 }
-// The parts are requested in this order. Orders are last, because no index supports their search.
-const PARTS = [["cards", "names"], ["orders"]];
+const PARTS = ["cards", "names", "orders"];
 // A search starts after a pause in typing; each typed character cancels the previous search.
 const REST_MS = 50;
 let asked = new AbortController();
@@ -208,12 +216,9 @@ function filter() {
 // Adds the server's results below the page's own entries, each part as it arrives. The marked entry
 // does not change.
 async function ask(words, signal) {
-  let failed = false;
-  for (const parts of PARTS) {
-    const came = await Promise.allSettled(parts.map(part => bring(part, words, signal)));
-    if (signal.aborted) return;
-    failed ||= came.some(part => part.status === "rejected");
-  }
+  const came = await Promise.allSettled(PARTS.map(part => bring(part, words, signal)));
+  if (signal.aborted) return;
+  const failed = came.some(part => part.status === "rejected");
   const state = find("#palette-state");
   const nothing = options().length ? "" : state.dataset.textNothing;
   state.textContent = failed ? state.dataset.textFailed : nothing;
@@ -335,7 +340,7 @@ function showTabs() {
     tabs.scrollLeft += tab.left - row.left - (row.width - tab.width) / 2;
   }
 }
-showTabs();
+requestAnimationFrame(showTabs);
 document.addEventListener("htmx:after:swap", () => {
   if (stays >= 0 && !currentRow()) moveTo(stays);
   requestAnimationFrame(showTabs);

@@ -19,16 +19,20 @@ prepare();
 
 // A click on a name opens its row in the drawer. A second click opens the page, and a click with a
 // modifier key opens a new tab.
-document.addEventListener(
-  "click",
-  event => {
-    const link = event.target.closest?.("a[data-peek]");
-    if (!link) return;
-    const again = shown()?.dataset.of === link.dataset.peek;
-    if (again || event.ctrlKey || event.metaKey || event.shiftKey) event.stopImmediatePropagation();
-  },
-  true,
-);
+document.addEventListener("click", event => {
+  const link = event.target.closest?.("a[data-peek]");
+  if (!link || !window.htmx || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (shown()?.dataset.of === link.dataset.peek) return;
+  event.preventDefault();
+  const { at, peeks } = link.closest("table").dataset;
+  const address = new URL(at, location);
+  const page = link.closest("[data-page]")?.dataset.page;
+  if (page > 1) address.searchParams.set("page", page);
+  address.searchParams.set(peeks, link.dataset.peek);
+  const [path, query] = [address.pathname, address.search];
+  const show = { source: link, target: "#peek", swap: "outerHTML", push: path + query };
+  htmx.ajax("GET", `${path}/peek${query}`, show);
+});
 
 function close() {
   const drawer = shown();

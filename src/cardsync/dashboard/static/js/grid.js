@@ -9,6 +9,28 @@ document.addEventListener("keydown", event => {
   if (last) location.href = last.href;
 });
 
+// One menu serves all rows: the button of a row fills it before it opens.
+document.addEventListener(
+  "click",
+  event => {
+    const button = event.target.closest?.("button[popovertarget=row-menu]");
+    const menu = document.getElementById("row-menu");
+    if (!button) {
+      if (event.target.closest?.("#row-menu button")) menu.hidePopover();
+      return;
+    }
+    menu.ariaLabel = button.ariaLabel;
+    for (const link of all("a", menu)) link.href = `/cards/${button.value}${link.dataset.part}`;
+    for (const act of all("button", menu)) {
+      act.value = button.value;
+      act.hidden = act.dataset.act !== button.dataset.act;
+    }
+    const price = find("[data-price]", menu);
+    if (price) price.textContent = button.dataset.price;
+  },
+  true,
+);
+
 // A member edits a price or a place in its cell after a double click or the key e. Enter saves it,
 // Tab saves it and edits the row's next cell, Escape discards it.
 const edits = row => all("td[data-edit]", row).filter(cell => cell.checkVisibility());
@@ -88,7 +110,6 @@ async function save(cell, field) {
   for (const name of ["aria-current", "aria-rowindex"])
     if (row.hasAttribute(name)) fresh.setAttribute(name, row.getAttribute(name));
   row.replaceWith(document.adoptNode(fresh));
-  window.htmx?.process(fresh);
   find("a", fresh).focus({ preventScroll: true });
   said(find("#notices", found));
   return fresh;

@@ -96,6 +96,7 @@ function begin() {
 
 // Fixes the columns' widths, so that they do not change while rows are added and removed.
 function hold() {
+  grid.width = grid.region.clientWidth;
   const heads = [...grid.table.tHead.rows[0].cells];
   grid.table.classList.remove("fixed");
   for (const head of heads) head.style.width = "";
@@ -108,9 +109,11 @@ function hold() {
 
 const sizes = new ResizeObserver(() => {
   if (!intact()) return;
+  if (grid.region.clientWidth !== grid.width) hold();
   const page = pages()[0];
-  hold();
-  grid.height = page.getBoundingClientRect().height / page.rows.length;
+  const height = page.getBoundingClientRect().height / page.rows.length;
+  if (height === grid.height) return;
+  grid.height = height;
   stretch();
 });
 
@@ -197,7 +200,6 @@ async function bring(number, signal) {
   place(page);
   count(page);
   stretch();
-  window.htmx?.process(page);
   document.dispatchEvent(new CustomEvent("cardsync:rows"));
   return true;
 }
@@ -244,6 +246,7 @@ let later = 0;
 document.addEventListener(
   "scroll",
   () => {
+    if (!grid) begin();
     if (!intact()) return;
     grid.scrolled = scroller().scrollTop;
     fill();
@@ -272,5 +275,11 @@ addEventListener("pagehide", () => {
   if (intact()) history.replaceState({ ...history.state, top: scroller().scrollTop }, "");
 });
 document.addEventListener("reset", () => grid?.kept.replaceChildren());
-document.addEventListener("htmx:after:swap", begin);
-begin();
+// The gaps wait until the browser is idle, unless the table had them, or shows another place than
+// its beginning.
+function prepare() {
+  if (grid || history.state?.top || find("tbody[data-page]")?.dataset.page > 1) begin();
+  else (window.requestIdleCallback ?? setTimeout)(begin);
+}
+document.addEventListener("htmx:after:swap", prepare);
+prepare();

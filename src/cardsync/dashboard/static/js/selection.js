@@ -2,6 +2,7 @@
 // the total worth of the ticked rows. Without this script each row is ticked separately.
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const MONEY = { style: "currency", currency: "USD" };
 const ticks = form => all("tbody input[type=checkbox]", form);
 // Rows that were ticked and then scrolled away stay ticked in a hidden part; the box for a whole
 // page does not change them.
@@ -33,11 +34,10 @@ function sum(form) {
   whole.checked = shown.length > 0 && shown.every(box => box.checked);
   whole.indeterminate = ticked.length > 0 && !whole.checked;
   const worth = ticked.reduce((total, box) => total + amount(box.closest("tr")), 0);
-  const money = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
   said.dataset.count = ticked.length.toLocaleString();
   // Some selections show no sum.
   const sumOf = find("[data-worth]", said);
-  if (sumOf) sumOf.textContent = worth ? ` · ${money.format(worth)}` : "";
+  if (sumOf) sumOf.textContent = worth ? ` · ${worth.toLocaleString(undefined, MONEY)}` : "";
 }
 
 document.addEventListener("change", event => {

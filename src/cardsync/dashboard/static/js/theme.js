@@ -5,7 +5,7 @@ for (const name of ["theme", "density"]) {
   if (chosen) document.documentElement.dataset[name] = chosen;
 }
 // Radio buttons in the header and in the settings show the choice and change it immediately.
-addEventListener("DOMContentLoaded", () => {
+addEventListener("load", () => {
   const radios = [...document.querySelectorAll("input[data-appearance]")];
   const show = () => {
     for (const radio of radios)

@@ -5,7 +5,6 @@ const zoom = document.createElement("div");
 zoom.className = "zoom";
 zoom.hidden = true;
 zoom.setAttribute("aria-hidden", "true");
-document.body.append(zoom);
 let resting = 0;
 
 function show(thumb) {
@@ -14,6 +13,7 @@ function show(thumb) {
   // A row with a drawn stand-in has no picture; its larger picture is at the card's address.
   picture.src = thumb.src?.replace(/small$/, "medium") ?? `/img${thumb.closest("a").pathname}/medium`;
   zoom.replaceChildren(picture);
+  if (!zoom.isConnected) document.body.append(zoom);
   zoom.hidden = false;
   const beside = (thumb.closest(".who") || thumb).getBoundingClientRect();
   const [width, height] = [zoom.offsetWidth + 8, zoom.offsetHeight + 8];
