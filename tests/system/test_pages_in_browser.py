@@ -570,6 +570,8 @@ def test_one_menu_serves_all_rows(browser: Browser, shop: Shop) -> None:
         menu.get_by_role("button", name="Pin at").click()
         page.locator("#notices .toast").first.wait_for()
         menu.wait_for(state="hidden")
+        page.goto("/cards?search=is:pinned")
+        settled(page)
         rows.first.get_by_role("button", name="Actions for").click()
         menu.get_by_role("button", name="Unpin").wait_for()
         assert not menu.get_by_role("button", name="Pin at").count()
