@@ -546,15 +546,10 @@ def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
 def test_one_menu_serves_all_rows(browser: Browser, shop: Shop) -> None:
     """It alone opens the menu of a row of cards, by its key and by its button."""
     with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
-        protocol = page.context.new_cdp_session(page)
-        protocol.send("Performance.enable")
         page.goto("/cards?search=price>2+-is:pinned")
         settled(page)
         rows = page.locator("[data-rows] > tr")
-        figures = protocol.send("Performance.getMetrics")["metrics"]
-        nodes = next(one["value"] for one in figures if one["name"] == "Nodes")
-        # A row has no menu of its own, and no script visits all attributes of the page.
-        assert nodes < 3_000 + 120 * rows.count()
+        assert not page.locator("[data-rows] :is([popover], [data-htmx-powered])").count()
         menu = page.locator("#row-menu")
         for key in ("j", "."):
             page.keyboard.press(key)
