@@ -157,14 +157,20 @@ async def read_known(
     """Return the stored cards, the parts of their history that the pricing needs, and their market
     evidence, if any. A pricing run over the stored cards reads its own evidence.
     """
-    seller_id = account.seller_id
-    stored = await read_stored(work, seller_id)
-    async with work.database.tenant(seller_id) as session:
-        past = await past_of(session, seller_id, run, account.time_zone)
-        seen = None
-        if run.reads_market and not run.asks_database:
-            seen = await market_inputs(session, seller_id, run.now, ON_SALE)
-        return stored, past, seen if seen is not None and seen.height else None
+    stored, (past, seen) = await at_once(
+        read_stored(work, account.seller_id), read_past(work, account, run)
+    )
+    return stored, past, seen
+
+
+async def read_past(work: Work, account: Account, run: Run) -> tuple[Past, pl.DataFrame | None]:
+    """Return the parts of the cards' history that the pricing needs, and their market evidence."""
+    async with work.database.tenant(account.seller_id) as session:
+        past = await past_of(session, account.seller_id, run, account.time_zone)
+        if not run.reads_market or run.asks_database:
+            return past, None
+        seen = await market_inputs(session, account.seller_id, run.now, ON_SALE)
+        return past, seen if seen.height else None
 
 
 def absent_cards(

@@ -54,6 +54,10 @@ class Figure(StrEnum):
 # waits for the sweep, so that many uploads in a row cause one refresh.
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
+# A waiting import precedes a refresh, because a seller waits for the import, while readers of an
+# outdated figure have the previous one.
+_PRIORITY: Final = -1
+
 # The figures that become outdated when prices or targets of cards change: each end of a pricing
 # marks all of them (`prices/decisions/ended.py`).
 OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
@@ -243,7 +247,10 @@ def _task_of(figure: Figure) -> Task[Any, object, Any]:
                 if await mark_of(figure, session, seller_id) is not None:
                     await enqueue(session, TASKS[figure], seller_id=seller_id)
 
-    return jobs.task(name=f"derived.{figure}", queue="imports", pass_context=True)(refresh)
+    task = jobs.task(
+        name=f"derived.{figure}", queue="imports", priority=_PRIORITY, pass_context=True
+    )
+    return task(refresh)
 
 
 TASKS: Final[dict[str, Task[Any, object, Any]]] = {figure: _task_of(figure) for figure in Figure}

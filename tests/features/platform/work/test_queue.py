@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from cardsync.platform import clock
+from cardsync.platform.derived.kept_figures import Figure, mark
 
 ORDER = {
     "order_number": "1A2B-3C",
@@ -54,6 +55,22 @@ async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_fo
     assert sum(moment < own for moment in theirs) == 1
     # Nothing is left behind, and each seller's own order stays.
     assert theirs == sorted(theirs)
+
+
+async def test_an_import_does_not_wait_for_the_figures_of_another_shop(a_seller):
+    shop, other = await a_seller(), await a_seller()
+    await shop.import_csv(a_csv(a_row(1)))
+    async with shop.service.database.tenant(shop.id) as session:
+        await mark(session, shop.id, Figure.STOCK)
+    await uploaded(other)
+    await shop.service.run_jobs()
+    ages = []
+    for seller, table in ((other, "upload"), (shop, "shop_figures")):
+        written = f"SELECT age(xmin) FROM {table} WHERE seller_id = :id"
+        [row] = await shop.service.sql(seller.id, written, id=seller.id)
+        ages.append(row["age"])
+    imported, refreshed = ages
+    assert imported > refreshed
 
 
 @pytest.mark.day
