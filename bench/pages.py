@@ -207,17 +207,20 @@ class Fields(HTMLParser):
 
 
 def _typing(report: Report, http: httpx.Client, rounds: int) -> None:
-    """Ask what the page asks after a word of a rule's query: count and largest moves."""
+    """Ask what the page asks after a word of a rule's query: count and largest moves, first those
+    of a sample, then those of all cards.
+    """
     fields = Fields(http.get("/pricing/rules/new").text).found
-    times = []
-    for turn in range(rounds + 2):
-        form = fields | {"query": QUERIES[turn % len(QUERIES)], "percent": "-5"}
-        began = perf_counter()
-        answer = http.post("/pricing/draft", data=form)
-        if turn >= 2:
-            times.append((perf_counter() - began) * 1000)
-        assert answer.status_code == 200, answer.text[:500]
-    report.figure("typing in a rule's query: p50", statistics.median(times), "ms")
+    for what, path in (("typing in a rule's query", "?sample=1"), ("its exact effect", "")):
+        times = []
+        for turn in range(rounds + 2):
+            form = fields | {"query": QUERIES[turn % len(QUERIES)], "percent": "-5"}
+            began = perf_counter()
+            answer = http.post(f"/pricing/draft{path}", data=form)
+            if turn >= 2:
+                times.append((perf_counter() - began) * 1000)
+            assert answer.status_code == 200, answer.text[:500]
+        report.figure(f"{what}: p50", statistics.median(times), "ms")
 
 
 if __name__ == "__main__":
