@@ -24,7 +24,7 @@ ASKED = 4
 MOST = {
     "/today": Reads(3, 17),
     "/cards": Reads(4, 12),
-    "/cards/{card_id:int}": Reads(9, 38),
+    "/cards/{card_id:int}": Reads(3, 7),
     "/find": Reads(6, 15),
     "/orders": Reads(2, 5),
     "/orders/ship": Reads(2, 7),
