@@ -111,9 +111,21 @@ _OF_STATE: Final = {
 """
     for state, where in _FROM.items()
 }
-NUMBERS: Final = "SELECT " + ", ".join(
-    f"(SELECT count(*) FROM {where})" for where in _FROM.values()
-)
+TO_RESTOCK: Final = f"SELECT count(*) FROM {_FROM['to_restock']}"
+# Counts the orders of each state with one pass over the refunded orders.
+_NUMBERS: Final = f"""
+    SELECT undecided.to_restock, undecided.waiting, decided.decided, undecided.expected,
+           decided.restocked, decided.not_back, undecided.partial
+      FROM (SELECT count(*) FILTER (WHERE NOT kept AND NOT has_left) AS to_restock,
+                   count(*) FILTER (WHERE NOT kept) AS waiting,
+                   count(*) FILTER (WHERE NOT kept AND has_left) AS expected,
+                   count(*) FILTER (WHERE kept) AS partial
+              FROM (SELECT {KEPT} AS kept, {_LEFT} AS has_left FROM {_UNDECIDED} AND {_OPEN}
+                   ) AS refunded) AS undecided
+     CROSS JOIN (SELECT count(*) AS decided, count(*) FILTER (WHERE came) AS restocked,
+                        count(*) FILTER (WHERE NOT came) AS not_back
+                   FROM (SELECT {_CAME} AS came FROM {_DECIDED}) AS refunded) AS decided
+"""
 _COPIES: Final = queries_of(__package__)["copies"].format(
     box=BOX, named=NAMED, visible=VISIBLE, way=WAY
 )
@@ -133,7 +145,7 @@ async def desk(
     wanted = state or ("decided" if restocked else "waiting")
     came = wanted in ("decided", "restocked", "not_back")
     values = {"seller": caller.seller_id, **paging.values}
-    found, [numbers] = await reading.together([_OF_STATE[wanted], NUMBERS], values)
+    found, [numbers] = await reading.together([_OF_STATE[wanted], _NUMBERS], values)
     bound = {
         "seller": caller.seller_id,
         "member": caller.member_id,

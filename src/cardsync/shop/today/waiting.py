@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from cardsync.platform.database.session import Database
 from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
-from cardsync.sales.orders.returned_copies import NUMBERS
+from cardsync.sales.orders.returned_copies import TO_RESTOCK
 from cardsync.shop.waiting.all_waiting import COUNTS, values_of
 
 KEPT_FOR: Final = timedelta(seconds=5)
@@ -80,8 +80,8 @@ class KeptCounts:
                 **values_of(seller_id, now, full=True),
                 "to_ship_statuses": [status for (status,) in to_ship],
             }
-            [[(to_pull, pulls, seen_at)], [[returns, *_]], found] = await reading.together(
-                [_COUNTS, NUMBERS, COUNTS], values, last=True
+            [[(to_pull, pulls, seen_at)], [[returns]], found] = await reading.together(
+                [_COUNTS, TO_RESTOCK, COUNTS], values, last=True
             )
         waits: dict[str, int] = dict(found)
         return WaitingCounts(
