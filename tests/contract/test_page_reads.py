@@ -23,7 +23,7 @@ class Reads(NamedTuple):
 ASKED = 4
 MOST = {
     "/today": Reads(3, 16),
-    "/cards": Reads(4, 5),
+    "/cards": Reads(2, 5),
     "/cards/{card_id:int}": Reads(3, 6),
     "/find": Reads(6, 18),
     "/orders": Reads(2, 5),

@@ -84,17 +84,11 @@ async def find_cards(
     """
     selected = await select_cards(reading.rows, caller, wanted, clock.now())
     listed = _LISTED if worth else ""
-    if _may_be_first(selected, page):
+    if not counted and _may_be_first(selected, page):
         first = await _first_cards(reading, selected, page)
         if len(first) > page.per_page:
-            cards = first[: page.per_page]
-            if not counted:
-                return FoundCards(cards, page.offset + page.per_page, has_more=True)
-            count = paging.count_of(selected.where, listed)
-            [[(total, value)]] = await reading.together(
-                [count], selected.values, last=True, long=True
-            )
-            return FoundCards(cards, total, value)
+            until = page.offset + page.per_page
+            return FoundCards(first[: page.per_page], until, has_more=True)
     rows = await _page_of_all(reading, selected, page, listed)
     # For a page beyond the last one, the statement returns one row without a card.
     total, value = rows[0][:2]
@@ -107,7 +101,7 @@ async def _page_of_all(
     order, values = page_order(page), selected.values | page.values
     if _by_names(selected, page):
         named = paging.page_of_names(selected.matches, order, _COLUMNS, _FROM, worth)
-        [rows] = await reading.together([named], values, long=True)
+        [rows] = await reading.together([named], values, last=True, long=True)
         if rows:
             return rows
     statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, worth)
@@ -121,8 +115,9 @@ def _by_names(selected: Selected, page: CardPage) -> bool:
 
 
 def _may_be_first(selected: Selected, page: CardPage) -> bool:
-    near = selected.everything or (page.offset + page.per_page) * REACHED_BY <= PROBED
-    return page.sort == "name" and selected.active and not selected.reads_others and near
+    if page.sort != "name" or not selected.active or selected.reads_others or selected.by_ids:
+        return False
+    return selected.everything or (page.offset + page.per_page) * REACHED_BY <= PROBED
 
 
 async def _first_cards(reading: Reading, selected: Selected, page: CardPage) -> list[CardRow]:

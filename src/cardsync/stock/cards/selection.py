@@ -39,6 +39,10 @@ class Selected(NamedTuple):
         return self.matches == _matching(EVERYTHING)
 
     @property
+    def by_ids(self) -> bool:
+        return "ids" in self.values
+
+    @property
     def reads_others(self) -> bool:
         """Whether the condition reads other tables or other rows."""
         return "SELECT" in self.matches.removesuffix(VISIBLE)
