@@ -370,7 +370,7 @@ def test_an_order_is_marked_shipped_beside_the_table(browser: Browser, shop: Sho
     with a_window(browser, shop) as page:
         page.goto("/orders?status=Ready to Ship")
         first = page.locator("[data-rows] tr").first
-        buyer = first.locator("[data-label=Buyer]").inner_text()
+        buyer = first.locator("th .name").inner_text()
         first.get_by_role("link").first.click()
         drawer = page.get_by_role("complementary", name=buyer)
         drawer.get_by_role("heading", level=2).wait_for()
@@ -382,6 +382,18 @@ def test_an_order_is_marked_shipped_beside_the_table(browser: Browser, shop: Sho
         page.keyboard.press("Escape")
         drawer.wait_for(state="hidden")
         assert "order=" not in page.url
+
+
+@pytest.mark.night
+def test_the_number_of_orders_changes_while_a_search_is_typed(browser: Browser, shop: Shop) -> None:
+    with a_window(browser, shop) as page:
+        page.goto("/orders?state=all")
+        page.wait_for_load_state("networkidle")
+        before = page.locator("#sum").inner_text()
+        page.locator("#search").fill("nobody")
+        page.get_by_text("No orders match these filters").wait_for()
+        assert before != "0 orders"
+        assert page.locator("#sum").inner_text() == "0 orders"
 
 
 @pytest.mark.night

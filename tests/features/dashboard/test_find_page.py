@@ -7,6 +7,7 @@ import re
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cardsync.sales.orders import queries
+from cardsync.stock.cards import queries as card_queries
 
 
 def found(page):
@@ -38,6 +39,21 @@ async def test_cards_orders_buyers_sets_lists_rules_and_pages_are_found(a_seller
     staff = await joined(seller, f"staff-{seller.email}")
     assert "Rules" not in found((await staff.get("/find?search=lotus")).text)
     assert found((await owner.get("/find?search=shelv")).text)["Pages"][0] == "/shelves"
+
+
+async def test_many_cards_are_found_without_a_count_or_a_second_search(a_seller, monkeypatch):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*[a_row(n, name=f"Black Lotus {n}") for n in range(1, 40)]))
+    owner = await signed_in(seller)
+    asked = {"search": "lotus", "part": "cards"}
+    counted = (await owner.get("/find", params=asked)).text
+    monkeypatch.setattr(card_queries, "PROBED", 30)
+    monkeypatch.setattr(card_queries, "REACHED_BY", 1)
+    monkeypatch.delattr(card_queries, "_page_of_all")
+    page = (await owner.get("/find", params=asked)).text
+    assert ">All 39</a>" in counted
+    assert ">All</a>" in page
+    assert found(page) == found(counted)
 
 
 async def test_what_cannot_be_read_as_a_search_is_looked_for_as_a_text(a_seller):

@@ -89,17 +89,17 @@ def as_search(words: str) -> str:
 async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
     search = as_search(words)
     seconds = provide_settings(request.app.state).read_seconds
+    page = CardPage(per_page=MOST)
     async with reading(request) as reads:
-        page = CardPage(per_page=MOST)
-        answer = await search_cards(reads, caller, CardFilter(search=search), page, seconds)
-    rows, total, status = answer.found.cards, answer.found.total, ""
+        wanted = CardFilter(search=search)
+        found = (await search_cards(reads, caller, wanted, page, seconds, counted=False)).found
+    rows, total, status = found.cards, None if found.has_more else found.total, ""
     if len(rows) < MOST:
         # If few cards in stock match, sold-out cards fill the list.
         async with reading(request) as reads:
             wanted = CardFilter(search=search, status="gone")
-            answer = await search_cards(reads, caller, wanted, page, seconds)
-        rows = [*rows, *answer.found.cards]
-        total, status = total + answer.found.total, "all"
+            gone = (await search_cards(reads, caller, wanted, page, seconds)).found
+        rows, total, status = [*rows, *gone.cards], found.total + gone.total, "all"
     hits = [
         Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
         for row in map(card_body, rows[:MOST])
