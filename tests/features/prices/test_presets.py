@@ -4,8 +4,12 @@ is chosen.
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
+from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync.prices.engine.preset_rules import PRESETS
 from world import sent
@@ -48,3 +52,60 @@ async def test_each_preset_says_what_its_preview_says(a_seller, days):
         assert one["preview"] == alone
         differing.add((alone["up_value"], alone["down_value"]))
     assert len(differing) == len(PRESETS)
+
+
+@pytest.mark.parametrize("path", ["/pricing/presets", "/set-up/presets"])
+async def test_the_pages_show_a_sample_of_many_cards_and_then_the_exact_figures(
+    a_seller, monkeypatch, path
+):
+    monkeypatch.setattr(
+        "cardsync.prices.preview.draft._MANY",
+        "SELECT true FROM account WHERE seller_id = :seller",
+    )
+    monkeypatch.setattr("cardsync.prices.preview.draft.ONE_IN", 2)
+    seller = await a_seller()
+    # Each second card is a dollar, and the others are ten: a sample has only one of these prices.
+    rows = [a_row(n, market="30.00", low="20.00", price=("1.00", "10.00")[n % 2])
+            for n in range(1, 41)]  # fmt: skip
+    await seller.import_csv(a_csv(*rows))
+    exact = (await seller.get("/api/pricing/presets")).json()["presets"][0]["preview"]
+    assert (exact["cards"], exact["listed_value_before"]) == (40, "220.00")
+    owner = await signed_in(seller)
+    about = _form((await owner.get(path)).text)
+    assert "Estimated from one card in every 2" in about
+    assert "for your 40 cards" not in about
+    assert "$220.00" not in about
+    [link, request] = re.search(r'<a href="([^"]+)" data-hx-get="([^"]+)"', about).groups()
+    assert link == request == f"{path}?exact=true"
+    page = _form((await owner.get(html.unescape(link))).text)
+    assert "Estimated" not in page
+    assert "for your 40 cards" in page
+    assert page.count("$220.00") >= 4
+
+
+def _form(page: str) -> str:
+    """Return the one form whose content the script replaces."""
+    [_, form] = page.split('id="strategies">')
+    return form.partition("</form>")[0]
+
+
+@pytest.mark.parametrize("days", [0, 75])
+async def test_a_sample_knows_the_history_of_its_cards(a_seller, monkeypatch, days):
+    monkeypatch.setattr(
+        "cardsync.prices.preview.draft._MANY",
+        "SELECT true FROM account WHERE seller_id = :seller",
+    )
+    monkeypatch.setattr("cardsync.prices.preview.draft.ONE_IN", 2)
+    seller = await a_seller()
+    rows = [a_row(n, market="10.00", low="9.00", price="20.00") for n in range(1, 41)]
+    await seller.import_csv(a_csv(*rows))
+    if days:
+        await seller.made_old("card", "observed_at", days)
+    rule = {"price_source": "market", "query": "price>0", "cap": {"up_bp": 100, "down_bp": 100},
+            "stale": {"after_days": 60, "step_bp": 500, "every_days": 7, "limit_bp": 4000}}  # fmt: skip
+    path = "/api/pricing/preview/draft"
+    exact = (await seller.post(path, json={"rule": rule})).json()
+    told = (await seller.post(path, json={"rule": rule, "sample": True})).json()
+    assert told["one_in"] == 2
+    same = ("held", "down", "listed_value_before", "listed_value_after")
+    assert [told[name] for name in same] == [exact[name] for name in same]

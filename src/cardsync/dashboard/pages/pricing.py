@@ -29,11 +29,13 @@ from cardsync.prices.inputs.rule_rows import rule_of
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.preview import rule_analysis
-from cardsync.prices.preview.asked import compared_presets
+from cardsync.prices.preview.asked import compared_presets, sampled_presets
+from cardsync.prices.preview.presets import Compared
 from cardsync.prices.rules import rule_sets
 from cardsync.prices.rules.rule_forms import cap_in_words, own_fields, sentence_of
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.prices.rules.schemas import PricingRuleShown, rule_bodies
+from cardsync.web.abandoned import while_there
 from cardsync.web.forms import Form, read_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
@@ -223,14 +225,28 @@ def copy_of(rule: Rule) -> dict[str, object]:
     return body | {"name": f"Copy of {rule.name}"[:RULE_NAME_CHARACTERS], "state": "draft"}
 
 
+async def compared(request: PageRequest, caller: Caller, heavy: HeavyWork) -> Compared:
+    """Compare the presets: on all cards if the address requests exact figures, else on a sample if
+    the shop has many cards. The work stops if the caller leaves.
+    """
+    work, kind = (
+        (compared_presets, Work.PRICES_ALL)
+        if "exact" in request.query_params
+        else (sampled_presets, Work.LONG)
+    )
+    return await while_there(request.receive, heavy.read(work, caller, kind, clock.now()))
+
+
 @get("/pricing/presets")
 async def presets_page(
     request: PageRequest,
     caller: Caller,
     heavy: HeavyWork,
 ) -> Template:
-    found = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
-    return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT, caps=CAPS)
+    found = await compared(request, caller, heavy)
+    return show_part(
+        request, caller, "pricing_presets.html", **found._asdict(), meant=MEANT, caps=CAPS
+    )
 
 
 @post_form("/pricing/presets", exception_handlers=TESTED)

@@ -27,7 +27,7 @@ from cardsync.dashboard.agent_commands import shells
 from cardsync.dashboard.form_handlers import owners, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages import set_up_restore
-from cardsync.dashboard.pages.pricing import CAPS, MEANT
+from cardsync.dashboard.pages.pricing import CAPS, MEANT, compared
 from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, TemplateValues, see, show
@@ -35,7 +35,6 @@ from cardsync.imports import accept_inventory, correct_rows
 from cardsync.imports.upload_report import Report, report_on
 from cardsync.operations import offered_backups
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
@@ -43,8 +42,7 @@ from cardsync.platform.storage import Store
 from cardsync.prices.files.changes_in_file import ChangesInFile
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
-from cardsync.prices.preview.asked import compared_presets
-from cardsync.prices.preview.schemas import PresetShown
+from cardsync.prices.preview.presets import Compared
 from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.shop.accounts import first_run, own_keys
 from cardsync.shop.accounts.browser_session import cookie_of
@@ -192,13 +190,12 @@ async def _steps(
     report = read.report
     waits = report is not None and report.finished_at is None and report.error is None
     look: FirstLook | None = None
-    presets: list[PresetShown] = []
+    presets = Compared([], 1)
     if owner and not waits and not read.runs:
-        found, compared = await asyncio.gather(
-            _look(request, caller, heavy),
-            heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now()),
+        found, figures = await asyncio.gather(
+            _look(request, caller, heavy), compared(request, caller, heavy)
         )
-        look, presets = found, compared if found.cards else []
+        look, presets = found, figures if found.cards else presets
     given = {"made": "", "name": ""} | values
     return show(
         request,
@@ -208,7 +205,7 @@ async def _steps(
         **read._asdict(),
         waits=waits,
         look=look,
-        presets=presets,
+        **presets._asdict(),
         meant=MEANT,
         caps=CAPS,
         origin=settings.origin,

@@ -54,7 +54,7 @@ async def changes_now(
     empty.
     """
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        export = await price_updates.export(session, caller, now)
-        if export.empty_reason is None:
+        empty_reason = await price_updates.why_empty(session, caller, now)
+        if empty_reason is None:
             return await changes_in_file(session, caller, most, now), ""
-    return None, export.empty_reason
+    return None, empty_reason

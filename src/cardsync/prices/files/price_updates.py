@@ -68,16 +68,10 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     match.
     """
     read_only = caller.entitlements(now).sync_mode == "read_only"
-    forced = await _forced(session, caller, now, read_only=read_only)
-    # Targets of ended sales are not served, even before a run has replaced them.
-    ended = await ended_sales(session, caller.seller_id, now)
-    if ended:
-        await session.execute(text(joined_by_hash()))
-    which = served(caller.seller_id, ended)
+    forced, which = await _asked(session, caller, now, read_only=read_only)
     if forced:
-        waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
-        drafts = not waits and await would_change(session, caller.seller_id, now)
-        reasons = ",".join([*forced, *(["drafts_only"] if drafts else [])])
+        waits = await _any(session, which)
+        reasons = await _why_empty(session, caller, now, forced, waits=waits)
         return Export(HEADER_ONLY, reasons, weak_etag(forced, "") if read_only else None)
     rows = await read_bytes(session, export_sql("card c", which, "c.target_price"))
     etag = None
@@ -85,8 +79,43 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
         etag = weak_etag([], await _current_fingerprint(session, caller.seller_id, which, now))
     if rows:
         return Export(csv_of(rows), None, etag)
+    reasons = await _why_empty(session, caller, now, forced, waits=False)
+    return Export(HEADER_ONLY, reasons, etag)
+
+
+async def why_empty(session: AsyncSession, caller: Caller, now: datetime) -> str | None:
+    """Return the `empty_reason` of `export` without writing the file."""
+    read_only = caller.entitlements(now).sync_mode == "read_only"
+    forced, which = await _asked(session, caller, now, read_only=read_only)
+    return await _why_empty(session, caller, now, forced, waits=await _any(session, which))
+
+
+async def _asked(
+    session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool
+) -> tuple[list[str], str]:
+    """Return the reasons that withhold the prices, and the condition that selects the file's
+    cards.
+    """
+    forced = await _forced(session, caller, now, read_only=read_only)
+    # Targets of ended sales are not served, even before a run has replaced them.
+    ended = await ended_sales(session, caller.seller_id, now)
+    if ended:
+        await session.execute(text(joined_by_hash()))
+    return forced, served(caller.seller_id, ended)
+
+
+async def _any(session: AsyncSession, which: str) -> bool:
+    return bool(await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})")))
+
+
+async def _why_empty(
+    session: AsyncSession, caller: Caller, now: datetime, forced: list[str], *, waits: bool
+) -> str | None:
+    """Return the reasons why the file is empty; `waits` says whether any card has a new price."""
+    if waits:
+        return ",".join(forced) or None
     drafts = await would_change(session, caller.seller_id, now)
-    return Export(HEADER_ONLY, "drafts_only" if drafts else "no_updates", etag)
+    return ",".join([*forced, *(["drafts_only"] if drafts else [])]) or "no_updates"
 
 
 async def note_served(database: Database, caller: Caller, body: bytes | UnnamedFile) -> None:

@@ -22,7 +22,7 @@ from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.engine.simulate import Effect, simulate
 from cardsync.prices.inputs.market_inputs import INPUTS
-from cardsync.prices.inputs.price_history import past_of
+from cardsync.prices.inputs.price_history import among, past_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.standing import decided_of, with_decided
 
@@ -203,8 +203,7 @@ async def _read_rows(
         **values,
     }
     if isinstance(card_ids, range):
-        where = f"c.id BETWEEN :first_id AND :last_id AND {where}"
-        bound |= {"first_id": card_ids.start, "last_id": card_ids.stop - 1}
+        where = f"{among('c.id', card_ids)} AND {where}"
     elif card_ids is not None:
         where = f"c.id = ANY(CAST(:card_ids AS bigint[])) AND {where}"
         bound["card_ids"] = list(card_ids)

@@ -125,7 +125,7 @@ async def unsold(
         past=_LISTED.format(
             seller_id=int(seller_id),
             newest=known or only,
-            observed=known or ("true" if card_ids is None else _among("card_id", card_ids)),
+            observed=known or ("true" if card_ids is None else among("card_id", card_ids)),
         ),
         only=only,
         sales=_SOLD.format(
@@ -206,12 +206,14 @@ async def past_of(
 
 
 def _only(card_ids: Sequence[int] | None) -> str:
-    return "NOT c.gone" if card_ids is None else _among("c.id", card_ids)
+    return "NOT c.gone" if card_ids is None else among("c.id", card_ids)
 
 
-def _among(column: str, ids: Sequence[int]) -> str:
+def among(column: str, ids: Sequence[int]) -> str:
+    """Return the condition that a column has one of the ids, a list or a range with its step."""
     if isinstance(ids, range):
-        return f"{column} BETWEEN {ids.start} AND {ids.stop - 1}"
+        each = f" AND {column} % {ids.step} = {ids.start % ids.step}" if ids.step > 1 else ""
+        return f"{column} BETWEEN {ids.start} AND {ids.stop - 1}{each}"
     return f"{column} = ANY (ARRAY[{', '.join(str(int(id)) for id in ids)}]::bigint[])"
 
 

@@ -14,9 +14,10 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.preview import backtest, draft, presets, preview, promotion
 from cardsync.prices.preview.backtest import PastAsked
 from cardsync.prices.preview.draft import Draft, DraftAsked
+from cardsync.prices.preview.presets import Compared
 from cardsync.prices.preview.preview import PricesAsked
 from cardsync.prices.preview.promotion import PromotionAsked
-from cardsync.prices.preview.schemas import Backtest, PresetShown, Preview, PromotionEffect
+from cardsync.prices.preview.schemas import Backtest, Preview, PromotionEffect
 from cardsync.web.made_files import Made, made
 
 
@@ -52,9 +53,23 @@ async def compared_presets(
     caller: Caller,
     settings: Settings,
     now: datetime,
-) -> list[PresetShown]:
+) -> Compared:
     async with preview.reading(database, caller, settings) as session:
-        return await presets.compare(session, caller, now)
+        return await presets.compare(session, caller, now, sample=False)
+
+
+async def sampled_presets(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> Compared:
+    """Compare the presets on a sample of the cards if there are many. Like a draft, it holds no
+    lease.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await presets.compare(session, caller, now, sample=True)
 
 
 async def drafted_rule(

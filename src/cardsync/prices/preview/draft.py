@@ -27,6 +27,7 @@ from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, read_stock, simulate_stock
+from cardsync.prices.inputs.price_history import among
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.preview import preview
@@ -36,6 +37,7 @@ LARGEST: Final = 10
 # With more than FEW cards, a first preview may use a sample: one card in ONE_IN.
 FEW: Final = 40_000
 ONE_IN: Final = 16
+_LAST_ID: Final = 2**63 - 1
 # Cards that are gone count, too, so that an index alone answers.
 _MANY: Final = f"SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET {FEW})"
 # The id of a draft that is no saved rule. No saved rule has this id.
@@ -98,14 +100,14 @@ async def preview_draft(
     conditions = [
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
     ]
-    one_in = await _one_in(session, seller_id) if given.sample else 1
-    part = f" AND c.id % {one_in} = 0" if one_in > 1 else ""
-    where = f"{ON_SALE}{part} AND ({' OR '.join(conditions)})"
+    one_in = await one_in_of(session, seller_id) if given.sample else 1
+    sample = sample_of(one_in)
+    where = f"{ON_SALE} AND ({' OR '.join(conditions)})"
     run = replace(live, rules=rules)
-    effect = await simulate_stock(await read_stock(session, account, run, where, **bound))
+    effect = await simulate_stock(await read_stock(session, account, run, where, sample, **bound))
     out = effect.cards
     only = len(found) == 1
-    selects = out.height if only else await _selected(session, seller_id, now, found[0], part)
+    selects = out.height if only else await _selected(session, seller_id, now, found[0], sample)
     governs = out.filter(_held_by(draft, effect.run)).height
     shadows = (
         set(out["rule_id"].unique().drop_nulls())
@@ -118,7 +120,7 @@ async def preview_draft(
         selects * one_in,
         governs * one_in,
         [rule for rule in order if rule.id in shadows],
-        _times(figures, one_in),
+        times(figures, one_in),
         one_in,
         former is None or not former.live or draft != replace(former, name=draft.name),
         former is not None and former.live,
@@ -133,11 +135,17 @@ def _held_by(draft: Rule, run: Run) -> pl.Expr:
     return pl.col("guards") // (1 << bit) % 2 == 1
 
 
-async def _one_in(session: AsyncSession, seller_id: int) -> int:
+async def one_in_of(session: AsyncSession, seller_id: int) -> int:
+    """Return of how many cards a sample has one: one, if the shop has few cards."""
     return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
 
 
-def _times(figures: Preview, one_in: int) -> Preview:
+def sample_of(one_in: int) -> range | None:
+    """Return the ids of the sample's cards; None for all cards. Pure."""
+    return range(0, _LAST_ID, one_in) if one_in > 1 else None
+
+
+def times(figures: Preview, one_in: int) -> Preview:
     """Return the figures of all cards, estimated from a sample. Pure."""
     if one_in == 1:
         return figures
@@ -188,11 +196,11 @@ async def _selected(
     seller_id: int,
     now: datetime,
     selection: Selection,
-    part: str,
+    sample: range | None,
 ) -> int:
     bound: dict[str, object] = {"seller": seller_id, "now": now}
     where = condition_of(selection, bound, "d")
-    counted = (
-        f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE}{part} AND {where}"
-    )
+    if sample is not None:
+        where = f"{among('c.id', sample)} AND {where}"
+    counted = f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE} AND {where}"
     return int(await session.scalar(text(counted), bound) or 0)

@@ -2,14 +2,15 @@
 seller's other rules.
 
 Nothing is written. The cards are read once, with the columns that any preset needs, and priced by
-each preset in turn, so the figures equal the preview's.
+each preset in turn, so the figures equal the preview's. If a sample is requested and the shop has
+many cards, it is the sample of a draft's first preview.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,15 +22,32 @@ from cardsync.prices.inputs.cards_to_price import Stock, read_stock, simulate_st
 from cardsync.prices.inputs.rule_rows import all_rows, live_run, rule_of
 from cardsync.prices.models import PricingRule
 from cardsync.prices.preview import preview
-from cardsync.prices.preview.draft import UNSAVED
+from cardsync.prices.preview.draft import UNSAVED, one_in_of, sample_of, times
 from cardsync.prices.preview.schemas import PresetShown
 
 # The number of largest moves that are shown as examples.
 EXAMPLES: Final = 10
 
 
-async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetShown]:
-    """Preview every preset. `preview.reading` opens the session. Raise OwnerRequired."""
+class Compared(NamedTuple):
+    """The presets with their previews. If `one_in` is above one, a sample was priced, and all
+    counts and values are those of the sample times `one_in`.
+    """
+
+    presets: list[PresetShown]
+    one_in: int
+
+
+async def compare(
+    session: AsyncSession,
+    caller: Caller,
+    now: datetime,
+    *,
+    sample: bool,
+) -> Compared:
+    """Preview every preset. With `sample`, only a sample of the cards is priced if there are many.
+    Raise OwnerRequired.
+    """
     caller.must_be_owner()
     rows = await all_rows(session, PricingRule, caller.seller_id)
     live = {row.preset for row in rows}
@@ -42,13 +60,14 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
     # All presets select the same cards, so their drafts share an id, which is the cards' `rule_id`.
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
     every = replace(run, rules=[*own, *drafts.values()])
-    read = await read_stock(session, account, every)
+    one_in = await one_in_of(session, caller.seller_id) if sample else 1
+    read = await read_stock(session, account, every, card_ids=sample_of(one_in))
     found = []
     for preset, draft in drafts.items():
         effect = await simulate_stock(_priced_by(read, draft))
         shown = await preview.figures(session, caller, effect, EXAMPLES)
-        found.append(PresetShown(preset, draft.name, preset in live, shown))
-    return found
+        found.append(PresetShown(preset, draft.name, preset in live, times(shown, one_in)))
+    return Compared(found, one_in)
 
 
 def _priced_by(read: Stock, draft: Rule) -> Stock:

@@ -179,9 +179,8 @@ async def compare_presets(caller: Caller, heavy: HeavyWork) -> PresetsShown:
     """Preview the four presets on the seller's own cards, with ten examples each. Nothing is
     written.
     """
-    return PresetsShown(
-        await heavy.read(asked.compared_presets, caller, Work.PRICES_ALL, clock.now())
-    )
+    found = await heavy.read(asked.compared_presets, caller, Work.PRICES_ALL, clock.now())
+    return PresetsShown(found.presets)
 
 
 @get(
