@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from litestar import MediaType, Response
@@ -37,6 +38,8 @@ HEADERS = pages.HEADERS | {
     "Vary": "Cookie, Accept-Language, HX-Request",
 }  # fmt: skip
 
+# With this header, a script names the marks of the rows that its page has already (js/in-place.js).
+ROWS_THERE: Final = "X-Rows-There"
 
 HEADINGS = {
     403: "Not allowed",
@@ -87,6 +90,8 @@ def show(
         "url": url,
         "pages_of": pages_of,
         "box_page": box_page,
+        "row_mark": row_mark,
+        "rows_there": frozenset(request.headers.get(ROWS_THERE, "").split(",")),
         "path": path,
         "here": _here(request),
         "frame": frame_of(request.scope, caller, reader),
@@ -106,6 +111,11 @@ def show(
         media_type=MediaType.HTML,
         headers=HEADERS | dict(headers or {}),
     )
+
+
+def row_mark(*shown: object) -> str:
+    """Return a text that differs between rows that do not look the same. Pure."""
+    return blake2b(repr(tuple(map(str, shown))).encode(), digest_size=6).hexdigest()
 
 
 def _here(request: PageRequest) -> str:

@@ -91,6 +91,28 @@ async def test_a_row_has_the_market_its_30_days_and_what_a_copy_leaves_and_one_r
     assert "Margin after fees" not in (await staff.get(PATH)).text
 
 
+async def test_rows_that_the_browser_has_are_sent_without_cells_until_they_look_different(shop):
+    _, browser = shop
+    first, second, _ = await listed(browser)
+    row = re.compile(r'<tr [^>]*id="waits-[^"]*" data-same="(\w+)".*?</tr>', re.S)
+    token = re.compile(r'"[\w-]{60,}=*"')
+    whole = (await browser.get(PATH)).text
+    marks = row.findall(whole)
+    assert len(set(marks)) == 3
+    there = {"X-Rows-There": ",".join(marks)}
+    page = (await browser.get(PATH, headers=there)).text
+    assert row.findall(page) == marks
+    assert "<td" not in "".join(one[0] for one in row.finditer(page))
+    assert token.sub("", row.sub("", page)) == token.sub("", row.sub("", whole))
+    await browser.form(PATH, one=f"dismissed {take(first)}")
+    page = (await browser.get(PATH, headers={"X-Rows-There": ",".join(marks[:2])})).text
+    assert row.findall(page) == marks[1:]
+    cells = [one[0].count("<td") for one in row.finditer(page)]
+    assert cells[0] == 0
+    assert cells[1] > 0
+    assert f"/cards/{second['card_id']}" not in page
+
+
 async def test_one_price_is_accepted_and_several_are_dismissed(shop):
     seller, browser = shop
     first, *others = await listed(browser)

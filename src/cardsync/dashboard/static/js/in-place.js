@@ -2,6 +2,13 @@
 // page, so the scroll position and the focus stay.
 const find = (selector, root = document) => root.querySelector(selector);
 const TOAST_SECONDS = 10;
+// A row with a mark is not sent again while it looks the same: the answer has only its empty row.
+const MARKED = "#main tr[data-same]";
+if (window.htmx) htmx.config.morphSkip = MARKED;
+const asked = () => ({
+  Accept: "text/html",
+  "X-Rows-There": [...document.querySelectorAll(MARKED)].map(row => row.dataset.same).join(),
+});
 
 document.addEventListener("submit", event => {
   const form = event.target;
@@ -22,7 +29,7 @@ async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button));
   const busy = [form, button?.closest("tr")].filter(Boolean);
   for (const one of busy) one.setAttribute("aria-busy", "true");
-  const options = { method: "POST", body, headers: { Accept: "text/html" } };
+  const options = { method: "POST", body, headers: asked() };
   // The browser may be offline and still reach a server on this computer, so the request is sent
   // anyway.
   const offline = !navigator.onLine;
@@ -99,13 +106,19 @@ function leave(answer, text) {
 
 // Shows the page's current rows, because somebody else may have changed them.
 async function refresh() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const answer = await fetch(location.href, { headers: asked() });
   if (!answer.ok || answer.redirected) return;
   await replace(new DOMParser().parseFromString(await answer.text(), "text/html"), document.body);
 }
 
 // htmx parses its text again for each target, so it gets only the text of that target.
 async function replace(page, sourceElement) {
+  for (const row of page.querySelectorAll(MARKED)) {
+    const there = document.getElementById(row.id);
+    // A row that was sent in full has changed, so it is not skipped.
+    if (row.cells.length) there?.removeAttribute("data-same");
+    else if (there?.dataset.same !== row.dataset.same) return location.reload();
+  }
   for (const target of ["#nav", "#main"]) {
     const text = find(target, page)?.outerHTML;
     if (text) await htmx.swap({ sourceElement, target, select: target, text, swap: "outerMorph" });
