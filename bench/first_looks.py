@@ -151,11 +151,13 @@ def _presets(report: Report, clock: Clock, http: httpx.Client, rounds: int) -> N
             body = {"rules": [to_json(rule) | {"name": rule.name}]}
             http.post("/api/pricing/preview", json=body).raise_for_status()
 
-    turns: dict[str, list[tuple[float, float]]] = {"page": [], "set-up": [], "naive": []}
+    names = ("page", "set-up", "exact", "naive")
+    turns: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     clock.get("/pricing/presets")
     for _ in range(rounds):
         turns["page"].append(clock.get("/pricing/presets")[:2])
         turns["set-up"].append(clock.get("/set-up/presets")[:2])
+        turns["exact"].append(clock.get("/pricing/presets?exact=true")[:2])
         turns["naive"].append(_timed(clock, naive))
     for name, values in turns.items():
         _turns(report, f"presets, {name}", values)
@@ -164,7 +166,7 @@ def _presets(report: Report, clock: Clock, http: httpx.Client, rounds: int) -> N
         report.figure(f"presets, {name}", took, "s")
     for place, unit in enumerate(("", ", CPU")):
         of = {name: statistics.median(one[place] for one in found) for name, found in turns.items()}
-        report.figure(f"a preview for each / presets{unit}", of["naive"] / of["page"])
+        report.figure(f"a preview for each / presets{unit}", of["naive"] / of["exact"])
 
 
 def _labels(report: Report, clock: Clock, rounds: int) -> None:
