@@ -24,7 +24,7 @@ ASKED = 4
 # A connection that has planned a page's statement for no page yet sends one message more.
 PREPARED = 1
 MOST = {
-    "/today": Reads(3, 17),
+    "/today": Reads(3, 7),
     "/cards": Reads(2, 5),
     "/cards/{card_id:int}": Reads(3, 6),
     "/find": Reads(6, 15),

@@ -12,9 +12,14 @@ from cardsync.access.models import Account
 from cardsync.agents.agentwork.task_kinds import PRICE_TASKS, PUSHES
 from cardsync.agents.agentwork.tasks import note_due
 from cardsync.agents.seller_state.state import locked
+from cardsync.platform.database.read_sources import Source, rows_of
 
 # A task stores at most this many of its newest files and cycles.
 _MOST_NAMED = 50
+_PUSH = """
+    SELECT bool_or(status = 'claimed' AND claim_expires_at > :now) FROM agent_task
+     WHERE seller_id = :seller AND kind = ANY(:pushes) AND status IN ('pending', 'claimed')
+"""
 
 
 async def end_pushes(
@@ -111,15 +116,10 @@ async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> i
     return await cancel_price_tasks(session, seller_id, now)
 
 
-async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str | None:
+async def push_of(source: Source, seller_id: int, now: datetime) -> str | None:
     """Return `pushing` while an agent has claimed a price push, `push_queued` while a price push
     waits, else None.
     """
-    claimed = await session.scalar(
-        text("""
-            SELECT bool_or(status = 'claimed' AND claim_expires_at > :now) FROM agent_task
-             WHERE seller_id = :seller AND kind = ANY(:pushes) AND status IN ('pending', 'claimed')
-        """),
-        {"seller": seller_id, "pushes": list(PUSHES), "now": now},
-    )
+    values = {"seller": seller_id, "pushes": list(PUSHES), "now": now}
+    [[claimed]] = await rows_of(source)(_PUSH, values)
     return None if claimed is None else "pushing" if claimed else "push_queued"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import Select, and_, exists, func, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note, note_by
@@ -24,11 +24,12 @@ from cardsync.agents.errors import NoSyncInProgress
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.exported import end_pricing, fingerprint
 from cardsync.agents.seller_state.models import SyncState
-from cardsync.agents.sync.models import AgentSeen, SyncCycle
+from cardsync.agents.sync.models import SyncCycle
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.value_types import Values
 from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.metrics import UPLOADS
-from cardsync.platform.work.models import Upload
 
 # The lease holders that a cancellation stops: an import, and a pricing of the stored cards, either
 # after an import or on request.
@@ -36,6 +37,17 @@ REPRICE = "reprice"
 _WORKERS = ("sync", REPRICE)
 # An agent gives up a cycle after this time.
 _AGENT_WORKS = timedelta(hours=24)
+# The cycle of the newest upload, if the upload is done, its agent drives a browser and the agent
+# has not logged the cycle. An agent that drives a browser reports a turn, even an empty turn. A
+# person who imports the files by hand would not notice a cancellation.
+_AT_AGENT = """
+    SELECT c.id FROM sync_cycle c
+      JOIN upload u ON u.seller_id = c.seller_id AND u.sync_cycle_id = c.sync_cycle_id
+     WHERE c.seller_id = :seller AND u.seller_id = :seller AND u.state = 'done'
+       AND u.id = (SELECT max(id) FROM upload WHERE seller_id = :seller AND stream = 'inventory')
+       AND u.received_at > :since AND c.placeholder AND c.status <> 'cancelled'
+       AND EXISTS (SELECT FROM agent_seen WHERE seller_id = :seller AND your_turn IS NOT NULL)
+"""
 
 
 def is_left(state: SellerState | SyncState, now: datetime) -> bool:
@@ -70,9 +82,9 @@ async def cancel_sync(
     return "cancelled"
 
 
-async def is_at_agent(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+async def is_at_agent(source: Source, seller_id: int, now: datetime) -> bool:
     """Return whether an agent still imports prices after the server priced its upload."""
-    return await session.scalar(_at_agent(seller_id, now)) is not None
+    return bool(await rows_of(source)(_AT_AGENT, _at_agent(seller_id, now)))
 
 
 async def is_cycle_cancelled(
@@ -87,42 +99,17 @@ async def is_cycle_cancelled(
 
 async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime) -> None:
     """Cancel the cycle whose prices an agent imports. Raises NoSyncInProgress."""
-    cycle = (await session.scalars(_at_agent(caller.seller_id, now))).first()
-    if cycle is None:
+    found = await rows_of(session)(_AT_AGENT, _at_agent(caller.seller_id, now))
+    if not found:
         raise NoSyncInProgress
+    cycle = await session.get_one(SyncCycle, (caller.seller_id, found[0][0]))
     cycle.status = "cancelled"
     text_of_it = "the sync was canceled; the sync app stops before its next batch of prices"
     note(session, caller, "sync.cancelled", text_of_it, now)
 
 
-def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
-    """Return the query for the newest upload's cycle, if the upload is done, its agent drives a
-    browser and the agent has not logged the cycle.
-    """
-    newest = select(func.max(Upload.id)).where(
-        Upload.seller_id == seller_id, Upload.stream == "inventory"
-    )
-    return (
-        select(SyncCycle)
-        .join(
-            Upload,
-            and_(
-                Upload.seller_id == SyncCycle.seller_id,
-                Upload.sync_cycle_id == SyncCycle.sync_cycle_id,
-            ),
-        )
-        .where(
-            Upload.seller_id == seller_id,
-            Upload.id == newest.scalar_subquery(),
-            Upload.state == "done",
-            Upload.received_at > now - _AGENT_WORKS,
-            SyncCycle.placeholder,
-            SyncCycle.status != "cancelled",
-            # An agent that drives a browser reports a turn, even an empty turn. A person who
-            # imports the files by hand would not notice a cancellation.
-            exists().where(AgentSeen.seller_id == seller_id, AgentSeen.your_turn.is_not(None)),
-        )
-    )
+def _at_agent(seller_id: int, now: datetime) -> Values:
+    return {"seller": seller_id, "since": now - _AGENT_WORKS}
 
 
 async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:

@@ -12,13 +12,12 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import structlog
-from sqlalchemy import select, text
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import text
 
 from cardsync.access.caller import Caller
-from cardsync.agents.sync.models import AgentSeen
 from cardsync.agents.sync.persons_turn import Turn, read_turn
 from cardsync.platform.concurrency import every
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database
 
@@ -29,6 +28,10 @@ OFFLINE: Final = timedelta(minutes=2)
 # A null parameter keeps the stored text; an empty `turn` means that the agent no longer waits. The
 # start of the wait changes only with the turn's kind.
 FLUSH_SQL = text(queries_of(__package__)["flush_last_seen"])
+_AGENT: Final = """
+    SELECT last_seen_at, version, platform, your_turn, your_turn_host, your_turn_since
+      FROM agent_seen WHERE seller_id = :seller
+"""
 
 
 def is_offline(seen_at: datetime | None, now: datetime) -> bool:
@@ -91,25 +94,17 @@ class LastSeen:
         finally:
             self._in_writing = {}
 
-    async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
+    async def at(self, source: Source, caller: Caller) -> datetime | None:
         """Return when the agent last called, stored or not yet written."""
-        agent = await self.agent(session, caller)
+        agent = await self.agent(source, caller)
         return agent.last_seen_at if agent else None
 
-    async def agent(self, session: AsyncSession, caller: Caller) -> Agent | None:
+    async def agent(self, source: Source, caller: Caller) -> Agent | None:
         """Return the newest call, stored or not yet written; None before the first call."""
-        columns = select(
-            AgentSeen.last_seen_at,
-            AgentSeen.version,
-            AgentSeen.platform,
-            AgentSeen.your_turn,
-            AgentSeen.your_turn_host,
-            AgentSeen.your_turn_since,
-        )
-        row = (
-            await session.execute(columns.where(AgentSeen.seller_id == caller.seller_id))
-        ).one_or_none()
-        stored = Agent(*row[:3], read_turn(*row[3:])) if row else None
+        rows = await rows_of(source)(_AGENT, {"seller": caller.seller_id})
+        stored = None
+        for at, version, platform, *turn in rows:
+            stored = Agent(at, version, platform, read_turn(*turn))
         noted = self._noted.get(caller.seller_id) or self._in_writing.get(caller.seller_id)
         return _newest(stored, noted)
 

@@ -9,18 +9,17 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork import price_tasks
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.sync import cancel
 from cardsync.agents.sync.decision import phase
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.settings import Settings
 
 # Returns whether a pricing run needs review. The route passes this function, because this package
 # may not import `pricing`. The function is called only for an account that pushes prices.
-RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
+RunWaits = Callable[[Source, int], Awaitable[bool]]
 
 
 class SyncStatus(NamedTuple):
@@ -33,7 +32,7 @@ class SyncStatus(NamedTuple):
 
 
 async def status_of(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     run_waits: RunWaits,
     now: datetime,
@@ -57,8 +56,8 @@ async def status_of(
         work_phase=state.work_phase,
         cancelling=state.cancel_requested_at is not None,
         in_review=state.review_upload_id is not None
-        or (full and await run_waits(session, caller.seller_id)),
-        push=await price_tasks.push_of(session, caller.seller_id, now) if full else None,
+        or (full and await run_waits(source, caller.seller_id)),
+        push=await price_tasks.push_of(source, caller.seller_id, now) if full else None,
     )
     progress = (state.work_done, state.work_total) if live and state.work_total else None
     return SyncStatus(held, allowed.sync_mode, current, progress)

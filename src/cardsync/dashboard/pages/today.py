@@ -85,13 +85,12 @@ async def today_page(
     period = 30 if days == "30" else 7
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        listed, found = await at_once(
-            _listed(reads, caller, now), read_movers(reads, caller, period)
+        today, (moved, trends), (listed, at_agent), changes = await at_once(
+            work_list.today_of(caller, reads, seen, now, settings),
+            _moved(reads, caller, period, now, whole=movers == "all"),
+            at_once(_listed(reads, caller, now), cancel.is_at_agent(reads, caller.seller_id, now)),
+            _changes(request, reads, session, caller, now),
         )
-        moved = _largest(found, whole=movers == "all")
-        trends = await market_trend.market_trends(reads, caller, [one.id for one in moved], now)
-        today = await work_list.today_of(session, caller, reads, seen, now, settings)
-        at_agent = await cancel.is_at_agent(session, caller.seller_id, now)
     return show(
         request,
         caller,
@@ -109,8 +108,15 @@ async def today_page(
         shipping_names=SHIPPING_NAMES,
         can_cancel=caller.role == "owner" and (at_agent or today.sync.phase in RUNNING),
         **_sync_line(request, caller, today, now),
-        **await _changes(request, caller, session, now),
+        **changes,
     )
+
+
+async def _moved(
+    reads: Reading, caller: Caller, period: int, now: datetime, *, whole: bool
+) -> tuple[list[MoverBody], dict[int, Trend]]:
+    moved = _largest(await read_movers(reads, caller, period), whole=whole)
+    return moved, await market_trend.market_trends(reads, caller, [one.id for one in moved], now)
 
 
 async def _listed(reads: Reading, caller: Caller, now: datetime) -> list[ListedDay]:
@@ -143,15 +149,15 @@ def _sync_line(
 
 
 async def _changes(
-    request: PageRequest, caller: Caller, session: AsyncSession, now: datetime
+    request: PageRequest, reads: Reading, session: AsyncSession, caller: Caller, now: datetime
 ) -> TemplateValues:
     """Return what other members and programs did since the member's last visit, in words."""
     # The page reloads itself every minute, so only a person's request counts as a visit.
     by_person = "hx-request" not in request.headers
-    since = await last_visits.look(session, caller, now, counts=by_person)
+    since = await last_visits.look(reads, session, caller, now, counts=by_person)
     feed = Feed([], 0)
     if since is not None:
-        feed = await newest_by_others(session, caller, since, CHANGES_MOST)
+        feed = await newest_by_others(reads, caller, since, CHANGES_MOST)
     return {
         "last_visit": since,
         "changed": feed.page,

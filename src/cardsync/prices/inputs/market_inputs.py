@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Final
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market.of_cards import market_of
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.prices.engine.missing_evidence import Observed, asks
 from cardsync.prices.engine.rules import Rule
 
@@ -38,13 +38,14 @@ _OBSERVED: Final = """
 """
 
 
-async def observed_for(session: AsyncSession, rules: Iterable[Rule]) -> Observed:
+async def observed_for(source: Source, rules: Iterable[Rule]) -> Observed:
     """Return which kinds of evidence exist for any card. If no rule needs evidence, read
     nothing.
     """
     if not any(asks(rule) for rule in rules):
         return Observed(sales=False, listings=False)
-    return Observed(*(await session.execute(text(_OBSERVED))).one())
+    [observed] = await rows_of(source)(_OBSERVED, {})
+    return Observed(*observed)
 
 
 async def market_inputs(

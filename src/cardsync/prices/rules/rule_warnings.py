@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
+from cardsync.platform.database.read_sources import Source
 from cardsync.prices.engine.missing_evidence import in_vain
 from cardsync.prices.inputs.market_inputs import observed_for
 from cardsync.prices.inputs.rule_queries import selections
@@ -20,7 +19,7 @@ Warnings = list[list[str]]
 
 
 async def warnings_of(
-    session: AsyncSession, rows: Sequence[PricingRule] | Sequence[PricingSale]
+    source: Source, rows: Sequence[PricingRule] | Sequence[PricingSale]
 ) -> Warnings:
     """Return the warnings about the rules or sales `rows` of one seller. The names in all queries
     are looked up together.
@@ -28,12 +27,12 @@ async def warnings_of(
     if not rows:
         return []
     found = await selections(
-        session,
+        source,
         rows[0].seller_id,
         [row.query for row in rows],
     )
     rules = [rule_of(row) if isinstance(row, PricingRule) else None for row in rows]
-    observed = await observed_for(session, [rule for rule in rules if rule is not None])
+    observed = await observed_for(source, [rule for rule in rules if rule is not None])
     return [
         selection.warnings + (in_vain(rule, observed) if rule is not None else [])
         for rule, selection in zip(rules, found, strict=True)

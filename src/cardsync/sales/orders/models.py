@@ -113,6 +113,22 @@ class Order(Base):
             text("id DESC"),
             postgresql_where=text("refund_amt IS NOT NULL"),
         ),
+        # The condition is that of the state `to_restock` (`returned_copies.py`).
+        Index(
+            "ix_orders_to_restock",
+            "seller_id",
+            "id",
+            postgresql_where=text(
+                "refund_amt IS NOT NULL"
+                " AND NOT (CASE WHEN refund_type IS NULL"
+                " THEN coalesce(refund_amt < product_amt, false)"
+                " ELSE refund_type = 'partial' END"
+                " AND coalesce(refund_reason, '') !~* 'return')"
+                " AND NOT (shipped_marked_at IS NOT NULL"
+                " OR status_group ~* 'shipped|in transit|delivered'"
+                " AND status_group !~* 'unshipped|not shipped')"
+            ),
+        ),
         Index(
             "ix_orders_aside",
             "seller_id",

@@ -85,7 +85,8 @@ _CAME: Final = """(
 _OPEN: Final = """NOT EXISTS (SELECT FROM order_restock r
                        WHERE r.seller_id = :seller AND r.order_id = o.id)"""
 # `order_restock` contains the few refunded orders that are decided. ix_orders_refunded contains all
-# refunded orders, newest first.
+# refunded orders, newest first; ix_orders_to_restock contains the orders that are not kept and have
+# not left, so the number in the frame of each page is counted without the other orders.
 _UNDECIDED: Final = "orders o WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL"
 _DECIDED: Final = """order_restock r
       JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id AND o.refund_amt IS NOT NULL

@@ -14,7 +14,8 @@ from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
-from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.read_sources import Source, rows_as, rows_of
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.row_pages import Page, newest, numbered
 from cardsync.shop.activity.entry_words import WHO
 from cardsync.shop.activity.feed_filter import FeedFilter
@@ -27,6 +28,9 @@ _NAMED: Final[Mapping[str, _Named]] = {
     "grant": OAuthGrant,
     "buying customer": BuyingCustomer,
 }
+_BY_OTHERS: Final = """
+    AND created_at >= :since AND actor <> :own ORDER BY created_at DESC, id DESC LIMIT :most
+"""
 
 
 class Feed(NamedTuple):
@@ -61,21 +65,14 @@ async def _undone_at(
     return {row.id: row.created_at for row in rows}
 
 
-async def newest_by_others(
-    session: AsyncSession, caller: Caller, since: datetime, most: int
-) -> Feed:
+async def newest_by_others(reading: Reading, caller: Caller, since: datetime, most: int) -> Feed:
     """Return up to `most` newest entries since `since`, without the caller's own entries. `total`
     is the number of returned entries.
     """
-    those = (
-        Activity.seller_id == caller.seller_id,
-        Activity.created_at >= since,
-        Activity.actor != caller.actor,
-    )
-    page = select(Activity).where(*those).order_by(Activity.created_at.desc(), Activity.id.desc())
-    entries = list(await session.scalars(page.limit(most)))
+    values = {"since": since, "own": caller.actor, "most": most}
+    entries = await rows_as(reading, Activity, caller.seller_id, _BY_OTHERS, **values)
     texts = (f"{row.actor} {row.summary}" for row in entries)
-    return Feed(entries, len(entries), await names_in(session, caller, texts))
+    return Feed(entries, len(entries), await names_in(reading, caller, texts))
 
 
 async def names_in(session: Source, caller: Caller, texts: Iterable[str]) -> dict[str, str]:

@@ -95,10 +95,9 @@ async def _report(
     now: datetime,
 ) -> None:
     seller_id, settings = caller.seller_id, work.settings
-    agent = await LastSeen(work.database).agent(session, caller)
     async with work.database.readings.of(seller_id, settings.read_seconds) as reading:
-        days = settings.catalog_renewal_days
-        facts = await read_facts(session, caller, reading, agent, now, days)
+        agent = await LastSeen(work.database).agent(reading, caller)
+        facts = await read_facts(caller, reading, agent, now, settings.catalog_renewal_days)
     changed = news(
         await _reported(session, seller_id), of_conditions(conditions(facts, owner=True))
     )

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Mapped
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.columns import Base, KeyPart
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.session import run
 
 
@@ -31,6 +32,9 @@ class MemberVisit(Base):
 PAUSE: Final = timedelta(minutes=30)
 # The minimum time between two stored views.
 _WRITTEN: Final = timedelta(minutes=1)
+_KNOWN: Final = """
+    SELECT seen_at, before_at FROM member_visit WHERE seller_id = :seller AND member_id = :member
+"""
 _LOOK: Final = """
     INSERT INTO member_visit AS v (seller_id, member_id, seen_at)
     VALUES (:seller, :member, :now)
@@ -41,18 +45,18 @@ _LOOK: Final = """
 
 
 async def look(
-    session: AsyncSession, caller: Caller, now: datetime, *, counts: bool = True
+    source: Source, session: AsyncSession, caller: Caller, now: datetime, *, counts: bool = True
 ) -> datetime | None:
-    """Store a view of Today, unless `counts` is false. Return the time at which the member's
-    previous visit ended, or None in the first visit.
+    """Store a view of Today in the session, unless `counts` is false. Return the time at which the
+    member's previous visit ended, or None in the first visit.
     """
     if caller.member_id is None:
         return None
-    known = await session.get(MemberVisit, (caller.seller_id, caller.member_id))
-    before = None
-    if known is not None:
-        before = known.seen_at if now - known.seen_at >= PAUSE else known.before_at
-    if counts and (known is None or now - known.seen_at >= _WRITTEN):
-        values = {"seller": caller.seller_id, "member": caller.member_id}
+    values = {"seller": caller.seller_id, "member": caller.member_id}
+    known = await rows_of(source)(_KNOWN, values)
+    seen_at, before = known[0] if known else (None, None)
+    if seen_at is not None and now - seen_at >= PAUSE:
+        before = seen_at
+    if counts and (seen_at is None or now - seen_at >= _WRITTEN):
         await run(session, _LOOK, values | {"now": now, "paused": now - PAUSE})
     return before

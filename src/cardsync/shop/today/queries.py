@@ -13,21 +13,21 @@ from decimal import Decimal
 from typing import Final
 
 from psycopg.rows import TupleRow
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS
 from cardsync.agents.seller_state.exported import NOTHING
-from cardsync.agents.sync.last_seen import Agent
+from cardsync.agents.sync.last_seen import Agent, LastSeen
 from cardsync.catalog.catalog_age import INSTALLED, Dated, troubles
 from cardsync.catalog.install_state import ONE_SHOP
 from cardsync.platform import clock
 from cardsync.platform.backups.backup_reports import NEWEST, state_of
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import PERIODS
 from cardsync.platform.money import usd
+from cardsync.prices.inputs.rule_rows import all_rows
 from cardsync.prices.models import PricingRule
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.sales.orders.pullable import (
@@ -211,7 +211,6 @@ _OF_FIGURES: Final = (_TO_SHIP, _SHIPPING, PERIODS, _FEEDBACK, _LISTED)
 
 
 async def read_facts(
-    session: AsyncSession,
     caller: Caller,
     reading: Reading,
     agent: Agent | None,
@@ -219,26 +218,27 @@ async def read_facts(
     renewal_days: int,
 ) -> Facts:
     """Read the facts for the conditions, without the other figures of the page."""
-    found = await _found(_OF_FACTS, caller, reading, now)
-    return await _facts_of(session, caller, found, agent, now, renewal_days)
+    found, broken = await at_once(_found(_OF_FACTS, caller, reading, now), _broken(reading, caller))
+    return _facts(caller, found, broken, agent, now, renewal_days)
 
 
 async def read_shop(
-    session: AsyncSession,
     caller: Caller,
     reading: Reading,
-    agent: Agent | None,
+    seen: LastSeen,
     now: datetime,
     renewal_days: int,
-) -> Shop:
-    """Read the facts for the conditions and the figures of the page, all in one message to the
-    database after the statuses of orders to ship, and then the rules with warnings.
-    """
-    found = await _found((*_OF_FACTS, *_OF_FIGURES), caller, reading, now)
+) -> tuple[Shop, Agent | None]:
+    """Read the facts for the conditions and the figures of the page, and the agent."""
+    found, broken, agent = await at_once(
+        _found((*_OF_FACTS, *_OF_FIGURES), caller, reading, now),
+        _broken(reading, caller),
+        seen.agent(reading, caller),
+    )
     [listed] = found[_LISTED]
     figures = found[_FIGURES][0] if found[_FIGURES] else None
-    return Shop(
-        await _facts_of(session, caller, found, agent, now, renewal_days),
+    shop = Shop(
+        _facts(caller, found, broken, agent, now, renewal_days),
         sum_sales([Sold(*row[:3]) for row in found[PERIODS]], caller.today(now)),
         _to_ship(caller, found),
         [ShippingCount(*row) for row in found[_SHIPPING]],
@@ -246,6 +246,7 @@ async def read_shop(
         _listed(*listed) if listed[0] is not None else None,
         _moves(*figures[9:14]) if figures and figures[9] is not None else None,
     )
+    return shop, agent
 
 
 async def _found(
@@ -274,19 +275,6 @@ async def _found(
     }
     rows = await reading.together(statements, values)
     return dict(zip(statements, rows, strict=True))
-
-
-async def _facts_of(
-    session: AsyncSession,
-    caller: Caller,
-    found: dict[str, list[TupleRow]],
-    agent: Agent | None,
-    now: datetime,
-    renewal_days: int,
-) -> Facts:
-    figures = found[_FIGURES][0] if found[_FIGURES] else None
-    broken = await _broken(session, caller) if caller.role == "owner" else ()
-    return _facts(caller, found, figures, broken, agent, now, renewal_days)
 
 
 def _to_ship(caller: Caller, found: dict[str, list[TupleRow]]) -> ToShip:
@@ -322,7 +310,6 @@ def _moves(
 def _facts(
     caller: Caller,
     found: dict[str, list[TupleRow]],
-    figures: TupleRow | None,
     broken: tuple[str, ...],
     agent: Agent | None,
     now: datetime,
@@ -332,7 +319,7 @@ def _facts(
     lost, lost_since, of_lost, lost_of = found[_MISSING][0]
     waits = {kind: Pending(*sums) for kind, *sums, _ in found[SUMS]}
     first = {kind: id for kind, *_, id in found[SUMS]}
-    kept = figures or (0, None, None) * 3
+    kept = found[_FIGURES][0] if found[_FIGURES] else (0, None, None) * 3
     return Facts(
         now,
         to_pull=_some(caller, *found[_TO_PULL][0]),
@@ -396,15 +383,11 @@ def _waits_for_approval(caller: Caller, now: datetime) -> bool:
     return in_review_mode and not allowed.upload_approved and known not in (None, NOTHING)
 
 
-async def _broken(session: AsyncSession, caller: Caller) -> tuple[str, ...]:
-    """Return the names of the live pricing rules with warnings."""
-    live = (PricingRule.state == "published") & PricingRule.enabled
-    rows = (
-        await session.scalars(
-            select(PricingRule)
-            .where(PricingRule.seller_id == caller.seller_id, live)
-            .order_by(PricingRule.priority, PricingRule.id)
-        )
-    ).all()
-    rule_findings = await warnings_of(session, rows)
+async def _broken(reading: Reading, caller: Caller) -> tuple[str, ...]:
+    """Return the names of the live pricing rules with warnings, for owners."""
+    if caller.role != "owner":
+        return ()
+    stored = await all_rows(reading, PricingRule, caller.seller_id)
+    rows = [row for row in stored if row.state == "published" and row.enabled]
+    rule_findings = await warnings_of(reading, rows)
     return tuple(row.name for row, warnings in zip(rows, rule_findings, strict=True) if warnings)

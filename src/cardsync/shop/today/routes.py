@@ -8,7 +8,6 @@ from typing import Annotated
 
 from litestar import Router, get
 from litestar.params import Parameter
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.last_seen import LastSeen
@@ -27,7 +26,6 @@ READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
 async def today(
     request: ApiRequest,
     caller: Caller,
-    session: AsyncSession,
     settings: Settings,
 ) -> TodayBody:
     """The work that waits for people: conditions with their next steps, by urgency; the state of
@@ -37,7 +35,7 @@ async def today(
     """
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        return await work_list.today_of(session, caller, reads, seen, clock.now(), settings)
+        return await work_list.today_of(caller, reads, seen, clock.now(), settings)
 
 
 @get("/listed_value", responses=problems(*READ_BY_OWNERS, errors.InvalidPayload))

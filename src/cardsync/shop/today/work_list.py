@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from msgspec import UNSET
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.cooldown import meets, remaining_seconds
@@ -14,6 +13,7 @@ from cardsync.agents.sync.poll import next_sync_at
 from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.agents.sync.status import SyncStatus, status_of
 from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
@@ -26,17 +26,17 @@ from cardsync.shop.today.sync_result import last_brought
 
 
 async def today_of(
-    session: AsyncSession,
     caller: Caller,
     reading: Reading,
     seen: LastSeen,
     now: datetime,
     settings: Settings,
 ) -> TodayBody:
-    agent = await seen.agent(session, caller)
-    status = await status_of(session, caller, run_waits, now, settings)
-    days = settings.catalog_renewal_days
-    shop = await read_shop(session, caller, reading, agent, now, days)
+    status, (shop, agent), brought = await at_once(
+        status_of(reading, caller, run_waits, now, settings),
+        read_shop(caller, reading, seen, now, settings.catalog_renewal_days),
+        last_brought(reading, caller),
+    )
     found = conditions(shop.facts, owner=caller.role == "owner")
     return TodayBody(
         # The money of a condition is part of the sales or the listed value, so it is hidden from
@@ -48,7 +48,7 @@ async def today_of(
         sales=shop.sales if caller.sees_revenue else UNSET,
         listed=shop.listed if caller.sees_revenue else UNSET,
         last_run=shop.moves,
-        last_sync=await last_brought(reading, caller),
+        last_sync=brought,
         to_ship=shop.to_ship,
         shipping=shop.shipping,
         feedback=shop.feedback,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
+import psycopg
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_row, a_shop, undo_newest
 from cards_builder import card_ids, on_shelf
+from cardsync.platform.database.urls import libpq_url
 from cardsync.sales.orders.customer_list import key_of
+from cardsync.sales.orders.returned_copies import TO_RESTOCK
 from orders_builder import an_item, an_order, keep_sums
 
 HOSTILE = '<script>alert("Some Buyer")</script>'
@@ -189,3 +192,26 @@ async def test_those_who_send_back_again_and_again_are_told(shop):
     [told] = (await seller.get("/api/returns/customers")).json()["customers"]
     assert (told["refunded_orders"], told["refunded_total"]) == (2, "7.50")
     assert (await seller.get(f"/api/customers/{told['key']}")).json()["repeat_refunder"] is True
+
+
+SHIPPED = """
+    INSERT INTO orders (seller_id, order_number, order_date, status, total_amt, refund_amt,
+                        refund_type)
+    SELECT :seller, 'O-' || n, DATE '2024-01-01' + n / 10, 'Shipped - In Transit', 5, 5, 'full'
+      FROM generate_series(1, 3000) n
+"""
+
+
+async def test_the_number_in_the_frame_does_not_read_orders_that_were_shipped(a_seller, owner_url):
+    seller = await a_seller()
+    await seller.service.sql(seller.id, SHIPPED, seller=seller.id)
+    await an_order(seller, status="Cancelled", refund_amt=2, refund_type="full")
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+        owner.execute("VACUUM ANALYZE orders")
+    counted = await seller.service.sql(seller.id, TO_RESTOCK, seller=seller.id)
+    assert [row["count"] for row in counted] == [1]
+    asked = f"EXPLAIN (ANALYZE, BUFFERS, COSTS off, TIMING off) {TO_RESTOCK}"
+    rows = await seller.service.sql(seller.id, asked, seller=seller.id)
+    plan = "\n".join(row["QUERY PLAN"] for row in rows)
+    assert "ix_orders_to_restock" in plan
+    assert "ix_orders_refunded" not in plan
