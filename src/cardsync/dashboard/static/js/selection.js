@@ -28,8 +28,9 @@ function amount(row) {
 function sum(form) {
   const said = find("[data-selected]", form);
   const whole = find("[data-tick-all]", form);
-  if (!said || !whole) return;
   const ticked = ticks(form).filter(box => box.checked);
+  form.classList.toggle("ticks", ticked.length > 0);
+  if (!said || !whole) return;
   const shown = shownTicks(form);
   whole.checked = shown.length > 0 && shown.every(box => box.checked);
   whole.indeterminate = ticked.length > 0 && !whole.checked;
