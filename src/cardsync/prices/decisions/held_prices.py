@@ -31,11 +31,12 @@ _STORED: Final = """
            coalesce(array_agg((asked * 10000)::bigint), '{}') AS asked
       FROM price_decision WHERE seller_id = :seller AND kind = 'cap'
 """
+# Two statements, because PostgreSQL would compare each stored cap with all cards of a shop that is
+# new to its statistics.
 _PRICED: Final = """
-    EXISTS (SELECT FROM card c
-             WHERE c.seller_id = :seller AND c.marketplace_id = d.marketplace_id
-               AND (CAST(:lines AS text[]) IS NULL
-                    OR c.product_line = ANY (CAST(:lines AS text[]))))
+    SELECT coalesce(array_agg(marketplace_id), '{}') FROM card
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND product_line = ANY (CAST(:lines AS text[]))
 """
 # The `part` of a decision of kind cap: the price moved to the limit, or stayed unchanged.
 MOVES: Final = 0
@@ -84,11 +85,12 @@ async def hold_prices(
     caps = pl.DataFrame(schema=_CAPS) if limited is None else _caps(limited)
     row = (await session.execute(text(_STORED), {"seller": seller_id})).one()
     stored = pl.DataFrame(dict(row._mapping), schema=_CAPS)
-    ended = stored.join(caps, on=_PAIR, how="anti")
-    if ended.height:
-        named = {"lines": None if lines is None else list(lines)}
-        ids = ended["marketplace_id"].to_list()
-        await standing.drop(session, seller_id, "cap", ids, _PRICED, **named)
+    ended = stored.join(caps, on=_PAIR, how="anti")["marketplace_id"].to_list()
+    if ended and lines is not None:
+        values = {"seller": seller_id, "ids": ended, "lines": list(lines)}
+        ended = await session.scalar(text(_PRICED), values)
+    if ended:
+        await standing.drop(session, seller_id, "cap", ended)
     new = caps.join(stored, on=list(_CAPS), how="anti", nulls_equal=True)
     for (part,), rows in new.group_by("part"):
         await standing.put(
