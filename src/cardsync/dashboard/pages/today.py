@@ -86,7 +86,7 @@ async def today_page(
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
         today, (moved, trends), (listed, at_agent), changes = await at_once(
-            work_list.today_of(caller, reads, seen, now, settings),
+            work_list.today_of(reads, caller, seen, now, settings),
             _moved(reads, caller, period, now, whole=movers == "all"),
             at_once(_listed(reads, caller, now), cancel.is_at_agent(reads, caller.seller_id, now)),
             _changes(request, reads, session, caller, now),

@@ -35,7 +35,7 @@ async def today(
     """
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        return await work_list.today_of(caller, reads, seen, clock.now(), settings)
+        return await work_list.today_of(reads, caller, seen, clock.now(), settings)
 
 
 @get("/listed_value", responses=problems(*READ_BY_OWNERS, errors.InvalidPayload))

@@ -26,8 +26,8 @@ from cardsync.shop.today.sync_result import last_brought
 
 
 async def today_of(
-    caller: Caller,
     reading: Reading,
+    caller: Caller,
     seen: LastSeen,
     now: datetime,
     settings: Settings,

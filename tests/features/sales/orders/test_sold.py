@@ -233,7 +233,7 @@ async def test_a_day_that_is_out_of_date_is_counted_by_the_reader(a_seller):
 
 
 async def test_more_days_than_one_turn_keeps_are_kept_by_the_next(a_seller, monkeypatch):
-    for module in ("derived.sales_by_day", "orders.sales_sums"):
+    for module in ("platform.derived.sales_by_day", "sales.orders.sales_sums"):
         monkeypatch.setattr(f"cardsync.{module}.DAYS_AT_ONCE", 2)
     seller = await a_shop(a_seller)
     await seller.orders([order(number, number) for number in range(1, 6)])
