@@ -159,6 +159,9 @@ class Reading:
         except BaseException as e:
             for read in reads:
                 read.failure = e
+            if isinstance(e, Exception):
+                # The transaction has failed, so the next message begins another one.
+                await self.end()
             return
         rows = iter(found)
         for read in reads:
@@ -188,6 +191,7 @@ class Reading:
             # A lost connection has no transaction to end.
             with suppress(psycopg.OperationalError):
                 await self._connection.execute("ROLLBACK")
+            self._open = self._begun = False
 
 
 async def _bindable(statement: str) -> str:

@@ -32,7 +32,7 @@ async def test_reads_at_the_same_time_are_one_message_with_values_of_their_own(r
     before = messages()
     assert await at_once(one(1), one(2)) == ([(1, "a")], [(2, "a")])
     assert messages() - before == 1
-    # What a read begins itself is in the same message.
+    # A read's own reads share the message.
     assert await at_once(one(1), at_once(one(2), at_once(one(3), one(4)))) == (
         [(1, "a")],
         ([(2, "a")], ([(3, "a")], [(4, "a")])),
@@ -43,6 +43,14 @@ async def test_reads_at_the_same_time_are_one_message_with_values_of_their_own(r
 async def test_a_failure_of_one_read_is_raised_as_itself(reads):
     with pytest.raises(DivisionByZero):
         await each_of(reads, reads.rows("SELECT 1 / 0", {}), reads.rows("SELECT 1", {}))
+
+
+async def test_a_reading_whose_read_failed_reads_on_in_another_snapshot(reads):
+    seller = "SELECT current_setting('app.seller_id'), current_setting('transaction_read_only')"
+    before = await reads.rows(seller, {})
+    with pytest.raises(DivisionByZero):
+        await reads.rows("SELECT 1 / 0", {})
+    assert await reads.rows(seller, {}) == before
 
 
 async def test_a_session_reads_in_turn_what_a_reading_reads_at_once(a_seller):
