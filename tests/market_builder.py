@@ -12,6 +12,8 @@ from builders import Seller
 from cardsync.platform import clock
 from cardsync.platform.database.urls import libpq_url
 
+HEADER = "product_id,condition,printing,language,price,quantity,sold_at,fetched_at,observed_at\n"
+
 
 def ago(**span: float) -> str:
     """A moment so long before now, as RFC 3339: `ago(hours=1)`."""

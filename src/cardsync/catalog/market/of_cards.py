@@ -29,7 +29,7 @@ from cardsync.catalog.market.verdicts import (
 )
 from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import read_integers, read_rows
-from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.value_types import FrameSchema
 
@@ -58,7 +58,10 @@ _OF_NETWORK: Final = (
     "network_fetched_at",
 )
 NO_NETWORK: Final = pl.DataFrame(schema=dict.fromkeys((*sums.CELL, *_OF_NETWORK), pl.Int64))
-_ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
+_MARKET: Final = """
+    SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look),
+           ARRAY(SELECT jsonb_build_array(id, condition, printing, language) FROM market_cell)
+"""
 COLUMNS: Final[FrameSchema] = {
     "sales_median": pl.Int64(),
     "sales_count": pl.Int64(),
@@ -158,11 +161,9 @@ NO_MARKET: Final = Market(imported=False, network=False)
 
 
 async def the_market(session: Source) -> Market:
-    rows_in = rows_of(session)
-    [[imported, network]] = await rows_in(_ANY, {})
+    [[imported, network, rows]] = await rows_of(session)(_MARKET, {})
     if not imported and not network:
         return NO_MARKET
-    rows = await rows_in("SELECT id, condition, printing, language FROM market_cell", {})
     cells = {Cell(*texts): number for number, *texts in rows}
     return Market(imported=imported, network=network, cells=cells)
 
@@ -229,10 +230,13 @@ async def _newest(
     if few := count < _MANY or count * _PART < (await rows_of(session)(_SIZE, {}))[0][0]:
         which = {"ids": products.to_list()}
     only = " AND product_id = ANY (CAST(:ids AS bigint[]))" if few else ""
-    looks, figures = [
-        await read_integers(session, columns, table + only, sums.PRODUCT, which, few=few)
-        for columns, table in (_LOOKS, _FIGURES)
-    ]
+    looks, figures = await each_of(
+        session,
+        *(
+            read_integers(session, columns, table + only, sums.PRODUCT, which, few=few)
+            for columns, table in (_LOOKS, _FIGURES)
+        ),
+    )
     return await asyncio.to_thread(_known, looks, figures, now)
 
 

@@ -13,10 +13,9 @@ from cardsync.catalog.market.load_observations import load
 from cardsync.cli import program
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.logs import setup_logging
-from market_builder import in_the_market
+from market_builder import HEADER, in_the_market
 
 PRODUCTS = itertools.count(random.SystemRandom().randrange(10**9, 10**12))
-HEADER = "product_id,condition,printing,language,price,quantity,sold_at,fetched_at,observed_at\n"
 
 
 @pytest.fixture
