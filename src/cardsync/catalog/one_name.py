@@ -19,6 +19,7 @@ _BRACKETED: Final = re.compile(r"[(（]#?([0-9]+[A-Za-z]?)[)）]")
 _BASE: Final = re.compile(r"\s*[^(（\s][^(（]*")
 _VARIANT: Final = re.compile(r"\s*[^(（\s][^(（]*([(（].*)\Z")
 _DELTA: Final = re.compile(r"\s*[δΔ]")
+_BARE_VARIANT: Final = re.compile(r"\s+-\s+(Full Art)\Z|\s*\[(Version [0-9]+)\]\Z")
 _APOSTROPHES: Final = re.compile(r"['’‘ʼ`´.]")
 _LATIN_MARKS: Final = re.compile(r"[\u0300-\u036F]")
 _SPELLED: Final = str.maketrans(SAME)
@@ -60,6 +61,7 @@ def key(text: str) -> str:
 def name_parts(name: str, number: CollectorNumber) -> NameParts:
     """Return the parts of a name. `number` is the card's number, which the name may repeat."""
     spelled = _DELTA.sub(" (Delta Species)", _title(name, number), count=1)
+    spelled = _BARE_VARIANT.sub(lambda match: f" ({match[1] or match[2]})", spelled)
     found = _BASE.match(spelled)
     base = found.group() if found else spelled
     variant = _VARIANT.match(spelled)

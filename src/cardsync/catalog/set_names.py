@@ -130,8 +130,8 @@ def _aliases() -> dict[tuple[str | None, str], str]:
 @cache
 def _parts() -> dict[tuple[str, str], tuple[Part, ...]]:
     return {
-        (game, _key(game, whole)): tuple(
-            Part(_key(game, name), "".join(_NUMBERED.findall(part)).upper())
+        (game, set_key_of(game, whole)): tuple(
+            Part(set_key_of(game, name), "".join(_NUMBERED.findall(part)).upper())
             for part in parts.split(", ")
             for name in _named(_NUMBERED.sub("", part))
         )
@@ -177,15 +177,15 @@ def _named(name: str) -> Iterator[str]:
         yield f"{name[: years.start()]}{year}{name[years.end() :]}"
 
 
-def _words(game: str, name: str) -> str:
+def _words(game: str | None, name: str) -> str:
     """Return a name's folded words without its series, changed by the rules."""
-    bare = re.sub(_CORE_SET_CODE, "", name)
-    if game in _SERIES_GAMES and (series := re.match(_SERIES, bare)):
-        bare = bare.removeprefix(series[1])
-    return _ruled(game, one_name.folded(bare))
+    if game in _SERIES_GAMES and (series := re.match(_SERIES, name)):
+        name = name.removeprefix(series[1])
+    return _ruled(game, one_name.folded(re.sub(_CORE_SET_CODE, "", name)))
 
 
-def _key(game: str, name: str) -> str:
+def set_key_of(game: str | None, name: str) -> str:
+    """Return the key of a single set name, as `set_columns` does for columns."""
     return set_key(game, _words(game, name))
 
 

@@ -6,19 +6,18 @@ A provisional product is made from the seller's own row, so it is no evidence an
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.certainty import Certainty, weigh
 from cardsync.catalog.judge_products import ANY_LANGUAGE
-from cardsync.catalog.products import ROW_COLUMNS, printings
+from cardsync.catalog.one_row import keys_of_row
+from cardsync.catalog.products import ROW_COLUMNS
 from cardsync.platform import errors
 from cardsync.platform.database.read_sources import Rows, rows_of
 from cardsync.platform.database.snapshot_reads import Reading
@@ -116,7 +115,7 @@ async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:
     match, contribution, product_id, *more = row[len(_OF_CARD) :]
     product = dict(zip(_OF_PRODUCT, more, strict=False))
     settled_by, settled_at = more[len(_OF_PRODUCT) :]
-    keys = await asyncio.to_thread(_keys, card)
+    keys = keys_of_row(card)
     how = "settled" if settled_by else "contributed" if contribution else match
     parts = [
         PartBody(name, card[on_card], *_compared(product, keys, in_catalog, key, product_id))
@@ -138,12 +137,6 @@ async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:
         settled_by,
         settled_at,
     )
-
-
-def _keys(card: Mapping[str, object]) -> dict[str, object]:
-    kinds = dict.fromkeys(_OF_CARD, pl.String)
-    rows = pl.DataFrame([card], schema=kinds).with_row_index("row")
-    return printings(rows).keyed.row(0, named=True)
 
 
 def _compared(
