@@ -754,7 +754,10 @@ def test_only_rows_that_were_seen_in_front_are_told(
 
 def swiped(page: Page, by: int, cell: str = "td[data-label=Until]") -> None:
     """A finger goes over the first row of a queue, by so many pixels, and begins in a cell."""
-    box = page.locator(f"tr[data-swipes] {cell}").first.bounding_box()
+    begins = page.locator(f"tr[data-swipes] {cell}").first
+    # An earlier finger may have scrolled the table.
+    begins.scroll_into_view_if_needed()
+    box = begins.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     touch = page.context.new_cdp_session(page)
