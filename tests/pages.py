@@ -362,6 +362,7 @@ PAGES = [
     Page("/sync/state", kind="part"),
     Page("/sync/result", ("/api/sync_result",), _sync_result, owner_only=True),
     Page("/sync/prices", owner_only=True),
+    Page("/sync/prices/count", kind="part", owner_only=True),
     Page("/sync/prices.csv", kind="file"),
     Page("/sync/cycles", ("/api/v1/sync/cycles",), owner_only=True),
     Page("/sync/cycles/{cycle_id:int}", owner_only=True),

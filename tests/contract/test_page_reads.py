@@ -96,7 +96,7 @@ MOST = {
     "/network": Reads(2, 10),
     "/sync": Reads(3, 16),
     "/sync/result": Reads(2, 4),
-    "/sync/prices": Reads(4, 16),
+    "/sync/prices": Reads(2, 5),
     "/sync/cycles": Reads(2, 7),
     "/sync/cycles/{cycle_id:int}": Reads(2, 6),
     "/sync/uploads": Reads(3, 7),

@@ -38,7 +38,7 @@ PARTS = {
     "/", "/find", "/find/pages", "/cards/count", "/cards/more", "/cards/order", "/cards/peek",
     "/orders/peek", "/orders/ship",
     "/sync/state",
-    "/sync/prices.csv", "/shelves/box", "/styleguide", "/recommendations/accept",
+    "/sync/prices.csv", "/sync/prices/count", "/shelves/box", "/styleguide", "/recommendations/accept",
     "/lists/export.csv", "/pricing/runs/export.csv", "/activity/export.csv", "/shelves/put",
     "/print/labels", "/print/slips",
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -11,6 +12,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.platform import clock
+from sent_statements import counting, prepared
 from tasks_builder import claim, end, listed
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -111,6 +113,73 @@ async def test_the_price_file_shows_old_price_new_price_and_change(a_seller):
     assert "none yet $4.95 first price" in told
     # 3 x 0.89 and 2 x 0.10.
     assert "2 prices to raise by $2.87, 0 to lower, 1 card without a price before" in told
+
+
+async def test_a_page_of_the_price_file_shows_its_rows_before_it_counts_all(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    dearer = [a_row(n, price="1.00", market="1.11", quantity=n) for n in range(1, 62)]
+    cheaper = a_row(70, price="5.00", market="4.00")
+    [rule] = (await seller.get("/api/pricing/rules")).json()["rules"]
+    free = {"never_lower": False, "cap": None}
+    assert (
+        await seller.http.patch(f"/api/pricing/rules/{rule['id']}", json=free)
+    ).status_code == 200
+    await seller.import_csv(a_csv(*dearer, cheaper))
+    browser = await signed_in(seller)
+    page = (await browser.get("/sync/prices")).text
+    assert page.count('name="card_ids"') == 50
+    assert 'rel="next" class="button quiet" href="/sync/prices?page=2"' in page
+    assert 'data-hx-get="/sync/prices/count"' in page
+    assert "more than 50 prices</a>" in page
+    assert "to raise" not in page
+    # A browser without scripts follows the link.
+    assert 'href="/sync/prices?count=all"' in page
+    whole = (await browser.get("/sync/prices?count=all")).text
+    answer = (await browser.get("/sync/prices/count")).text
+    second = (await browser.get("/sync/prices?page=2")).text
+    raised = sum(range(1, 62)) * Decimal("0.10")
+    lowered = Decimal("5.00") - Decimal("3.96")
+    told = f"61 prices to raise by ${raised}, 1 to lower by ${lowered}"
+    for one in (whole, answer, second):
+        assert told in " ".join(re.sub(r"<[^>]*>", " ", one).split()).replace(" ,", ",")
+    assert "62 prices, page <span data-page-now>1</span> of 2" in answer
+    assert 'id="place"' in answer
+    # Each card is on one page, those with the largest changes first.
+    sizes = [
+        int(size) for one in (page, second) for size in re.findall(r'data-label="Stock">(\d+)', one)
+    ]
+    assert sizes == [*range(61, 10, -1), 1, *range(10, 0, -1)]
+    kept = await browser.form("/cards/pin", card_ids=1, back="/sync/prices", page=2)
+    assert kept.headers["location"].startswith("/sync/prices?page=2&done=")
+    assert "That page does not exist" in (await browser.get("/sync/prices?page=9")).text
+
+
+@prepared
+async def test_a_page_of_the_price_file_is_read_in_three_messages(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    await seller.import_csv(a_csv(*(a_row(n, price="1.00", market="9.00") for n in range(1, 62))))
+    browser = await signed_in(seller)
+    for address, most in (("/sync/prices", 1), ("/sync/prices?count=all", 2)):
+        await browser.get(address)
+        async with counting(seller.service.app.state.database) as sent:
+            await browser.get(address)
+        assert len([one for one in sent.sent if "FROM card c" in one]) == most, address
+
+
+async def test_a_withheld_price_file_says_why_and_shows_no_prices(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    await seller.import_csv(a_csv(a_row(1, price="1.00", market="9.00")))
+    browser = await signed_in(seller)
+    await seller.service.sql(
+        seller.id,
+        "UPDATE sync_state SET rollback_preparing_until = now() + interval '1 hour'"
+        " WHERE seller_id = :s",
+        s=seller.id,
+    )
+    page = (await browser.get("/sync/prices")).text
+    assert "A rollback is being prepared." in page
+    assert 'name="card_ids"' not in page
+    assert "to raise" not in page
 
 
 async def test_the_file_of_prices_is_seen_and_approved(a_seller):

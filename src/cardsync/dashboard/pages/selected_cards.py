@@ -141,7 +141,7 @@ async def publish_selected(
 def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
     """Send the browser back to the search from which the form was sent, or to the price file."""
     if form["back"] == PRICE_FILE:
-        return see(PRICE_FILE, done=notice)
+        return see(PRICE_FILE, done=notice, page=form["page"])
     kept = form.some("search", "game", "status")
     kept["status"] = "" if kept["status"] == "active" else kept["status"]
     return see("/cards", done=together(notice, message("again")) if more else notice, **kept)

@@ -29,17 +29,19 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages import set_up_restore
 from cardsync.dashboard.pages.pricing import CAPS, MEANT, compared
 from cardsync.dashboard.pages.set_up_restore import must_be_open
-from cardsync.dashboard.pages.sync import price_file_now
+from cardsync.dashboard.pages.sync import words_of
 from cardsync.dashboard.shell import PageRequest, TemplateValues, see, show
 from cardsync.imports import accept_inventory, correct_rows
 from cardsync.imports.upload_report import Report, report_on
 from cardsync.operations import offered_backups
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
-from cardsync.prices.files.changes_in_file import ChangesInFile
+from cardsync.prices.files.changes_in_file import Sums, sums_of_file
+from cardsync.prices.files.file_now import reasons_of
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.preview.presets import Compared
@@ -77,7 +79,7 @@ class FirstLook(NamedTuple):
     worth: Decimal | None
     listed: ListedDay | None
     limited: int
-    file: ChangesInFile | None
+    file: Sums | None
     reasons: list[str]
 
 
@@ -259,12 +261,22 @@ async def _look(request: PageRequest, caller: Caller, heavy: HeavyWork) -> First
     every = await _found(request, caller, CardFilter(status="all"))
     stock = await _found(request, caller, CardFilter())
     limited = await _found(request, caller, CardFilter(search="is:capped"))
+    now = clock.now()
     async with reading(request) as reads:
-        days = (await read_listed_value(reads, caller, 1, clock.now())).days
+        value, (file, known) = await at_once(
+            read_listed_value(reads, caller, 1, now), sums_of_file(reads, caller, now)
+        )
     # The listed value is computed a moment after an import, so the day's figure may be old.
-    listed = next((day for day in days if day.cards == stock.total), None)
-    file = await price_file_now(heavy, caller, 0)
-    return FirstLook(every.total, stock.total, stock.worth, listed, limited.total, *file)
+    listed = next((day for day in value.days if day.cards == stock.total), None)
+    return FirstLook(
+        every.total,
+        stock.total,
+        stock.worth,
+        listed,
+        limited.total,
+        file if file.total else None,
+        words_of(await reasons_of(heavy, caller, now, known)),
+    )
 
 
 async def _found(request: PageRequest, caller: Caller, wanted: CardFilter) -> FoundCards:

@@ -33,14 +33,22 @@ from cardsync.agents.sync.status import status_of
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences, together
-from cardsync.dashboard.shell import HEADERS, PageRequest, TemplateValues, reader_of, see, show
+from cardsync.dashboard.shell import (
+    HEADERS,
+    PageRequest,
+    TemplateValues,
+    paging_of,
+    reader_of,
+    see,
+    show,
+)
 from cardsync.platform import clock, errors
-from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.prices.files import price_updates
-from cardsync.prices.files.changes_in_file import ChangesInFile
-from cardsync.prices.files.file_now import changes_now, fresh_file
+from cardsync.prices.files.changes_in_file import page_of_file, sums_of_file
+from cardsync.prices.files.file_now import fresh_file, reasons_of
 from cardsync.prices.rollback import rollbacks
 from cardsync.prices.rollback.schemas import rollback_body
 from cardsync.shop.accounts import account_settings
@@ -57,7 +65,7 @@ TASKS_SHOWN: Final = 20
 CYCLES_SHOWN: Final = 5
 FILES_SHOWN: Final = 5
 KIND_NAMES: Final = {"full": "Everything", "pricing": "Inventory and prices"}
-ROWS_SHOWN: Final = 500
+ROWS_SHOWN: Final = 50
 ASKED: Final = (
     ("refresh_orders", "Fetch new orders"),
     ("backfill_orders", "Fetch orders from all years"),
@@ -273,31 +281,44 @@ async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Res
 
 
 @get("/sync/prices")
-async def prices_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, heavy: HeavyWork
-) -> Template:
-    found, reasons = await price_file_now(heavy, caller, ROWS_SHOWN)
+async def prices_page(request: PageRequest, caller: Caller, heavy: HeavyWork) -> Template:
+    caller.must_be_owner()
+    page, now = paging_of(request, ROWS_SHOWN), clock.now()
+    counted = request.query_params.get("count") == "all"
     seen: LastSeen = request.app.state.last_seen
+    async with reading(request) as reads:
+        found, seen_at = await at_once(
+            page_of_file(reads, caller, page, now, counted=counted), seen.at(reads, caller)
+        )
+    total = found.sums.total if found.sums else page.offset + page.per_page
     return show(
         request,
         caller,
         "sync_prices.html",
-        found=found,
-        reasons=reasons,
-        seen=await seen.at(session, caller),
-        allowed=caller.entitlements(clock.now()),
+        **found._asdict(),
+        reasons=words_of(await reasons_of(heavy, caller, now, found.why_empty)),
+        page=page,
+        total=total,
+        total_pages=page.of(total).total_pages,
+        seen=seen_at,
+        allowed=caller.entitlements(now),
     )
 
 
-async def price_file_now(
-    heavy: HeavyWork, caller: Caller, most: int
-) -> tuple[ChangesInFile | None, list[str]]:
-    """Return the price file's changes, with the largest of them. If the file is empty, return the
-    reasons as sentences. Raises OwnerRequired.
-    """
+@get("/sync/prices/count")
+async def prices_count(request: PageRequest, caller: Caller) -> Template:
+    """Show the sums of the price file, for a page that shows its rows first."""
     caller.must_be_owner()
-    found, why = await heavy.read(changes_now, caller, Work.LONG, clock.now(), most)
-    return found, [EMPTY[name] for name in why.split(",") if name]
+    page = paging_of(request, ROWS_SHOWN)
+    async with reading(request) as reads:
+        sums, _ = await sums_of_file(reads, caller, clock.now())
+    pages = page.of(sums.total).total_pages
+    return show(request, caller, "prices_counted.html", sums=sums, page=page, total_pages=pages)
+
+
+def words_of(reasons: list[str]) -> list[str]:
+    """Return the reasons for an empty price file as sentences. Pure."""
+    return [EMPTY[name] for name in reasons]
 
 
 @get("/sync/prices.csv")
@@ -336,6 +357,7 @@ ROUTES: Final = [
     skip_the_wait,
     request_task,
     prices_page,
+    prices_count,
     prices_file,
     approve,
 ]

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.agents.seller_state.state import Lease, hold_lease
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.platform.work.jobs import SALES, mark_due_by
@@ -175,9 +176,9 @@ async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> No
     await session.execute(text(_UNTIL), {"seller": seller_id, "now": now})
 
 
-async def ended_sales(session: AsyncSession, seller_id: int, now: datetime) -> list[int]:
+async def ended_sales(source: Source, seller_id: int, now: datetime) -> list[int]:
     """Return the sales that set some target and are not active now."""
-    return list(await session.scalars(text(_ENDED), {"seller": seller_id, "now": now}))
+    return [row[0] for row in await rows_of(source)(_ENDED, {"seller": seller_id, "now": now})]
 
 
 def _arrays(pairs: pl.DataFrame) -> dict[str, list[int]]:

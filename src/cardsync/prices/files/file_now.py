@@ -1,5 +1,5 @@
-"""Writes the current price file or lists its changes, in one database snapshot. The work runs in a
-web process or in a process for heavy work (`web/heavy_work.py`).
+"""Writes the current price file, or finds why it is empty, in one database snapshot. The work runs
+in a web process or in a process for heavy work (`web/heavy_work.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.files import price_updates
-from cardsync.prices.files.changes_in_file import ChangesInFile, changes_in_file
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.made_files import Made, UnnamedFile, made, taken
 
@@ -43,18 +42,18 @@ async def file_now(
     return await asyncio.to_thread(made, export.body), export.empty_reason, export.etag
 
 
-async def changes_now(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-    now: datetime,
-    most: int,
-) -> tuple[ChangesInFile | None, str]:
-    """Return the changes of the current price file, or None and the reason why the file is
-    empty.
-    """
+async def reasons_of(
+    heavy: HeavyWork, caller: Caller, now: datetime, known: list[str] | None
+) -> list[str]:
+    """Return the reasons why the file is empty. If they are not `known`, price the drafts."""
+    if known is not None:
+        return known
+    reasons = await heavy.read(why_empty_now, caller, Work.LONG, now)
+    return reasons.split(",") if reasons else []
+
+
+async def why_empty_now(
+    database: Database, caller: Caller, settings: Settings, now: datetime
+) -> str | None:
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        empty_reason = await price_updates.why_empty(session, caller, now)
-        if empty_reason is None:
-            return await changes_in_file(session, caller, most, now), ""
-    return None, empty_reason
+        return await price_updates.why_empty(session, caller, now)

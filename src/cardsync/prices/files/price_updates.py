@@ -20,8 +20,9 @@ from cardsync.agents.seller_state.exported import fingerprint_served
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
 from cardsync.platform.database.copy import read_bytes
-from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.session import Database
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.prices.decisions.on_sale import ended_sales
 from cardsync.prices.engine.rules import Rule
@@ -68,7 +69,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     match.
     """
     read_only = caller.entitlements(now).sync_mode == "read_only"
-    forced, which = await _asked(session, caller, now, read_only=read_only)
+    forced, which = await file_of(session, caller, now)
     if forced:
         waits = await _any(session, which)
         reasons = await _why_empty(session, caller, now, forced, waits=waits)
@@ -85,27 +86,39 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
 
 async def why_empty(session: AsyncSession, caller: Caller, now: datetime) -> str | None:
     """Return the `empty_reason` of `export` without writing the file."""
-    read_only = caller.entitlements(now).sync_mode == "read_only"
-    forced, which = await _asked(session, caller, now, read_only=read_only)
+    forced, which = await file_of(session, caller, now)
     return await _why_empty(session, caller, now, forced, waits=await _any(session, which))
 
 
-async def _asked(
-    session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool
-) -> tuple[list[str], str]:
+async def why_empty_by(
+    reading: Reading, caller: Caller, forced: list[str], which: str
+) -> list[str] | None:
+    """Return the reasons of `why_empty` for the result of `file_of`; None if drafts must be priced
+    to find the reasons.
+    """
+    if forced and await _any(reading, which):
+        return forced
+    if any(map(_is_draft, await rules_of(reading, caller.seller_id))):
+        return None
+    return forced or ["no_updates"]
+
+
+async def file_of(source: Source, caller: Caller, now: datetime) -> tuple[list[str], str]:
     """Return the reasons that withhold the prices, and the condition that selects the file's
     cards.
     """
-    forced = await _forced(session, caller, now, read_only=read_only)
     # Targets of ended sales are not served, even before a run has replaced them.
-    ended = await ended_sales(session, caller.seller_id, now)
-    if ended:
-        await session.execute(text(joined_by_hash()))
+    forced, ended = await each_of(
+        source, _forced(source, caller, now), ended_sales(source, caller.seller_id, now)
+    )
+    if ended and not isinstance(source, Reading):
+        await source.execute(text(joined_by_hash()))
     return forced, served(caller.seller_id, ended)
 
 
-async def _any(session: AsyncSession, which: str) -> bool:
-    return bool(await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})")))
+async def _any(source: Source, which: str) -> bool:
+    [[found]] = await rows_of(source)(f"SELECT EXISTS (SELECT FROM card c WHERE {which})", {})
+    return bool(found)
 
 
 async def _why_empty(
@@ -128,23 +141,19 @@ async def note_served(database: Database, caller: Caller, body: bytes | UnnamedF
             await note_push(session, caller.seller_id, "files", digest)
 
 
-async def _forced(
-    session: AsyncSession,
-    caller: Caller,
-    now: datetime,
-    *,
-    read_only: bool,
-) -> list[str]:
+async def _forced(source: Source, caller: Caller, now: datetime) -> list[str]:
     """Return the reasons from the caller's state row, and those from other tables.
 
     A run that waits for review does not empty the file of a read_only seller, who checks the file
     anyway.
     """
     reasons = set(forced_reasons(caller, now))
+    read_only = caller.entitlements(now).sync_mode == "read_only"
     if read_only and caller.state.price_tasks_due_at is not None:
-        applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
+        asked = {"seller": caller.seller_id, "now": now}
+        [[applied]] = await rows_of(source)(_APPLIED_NOW, asked)
         reasons |= {"apply_in_progress"} if applied else set()
-    if not read_only and await run_waits(session, caller.seller_id):
+    if not read_only and await run_waits(source, caller.seller_id):
         reasons.add("awaiting_review")
     return [reason for reason in REASONS if reason in reasons]
 
