@@ -396,6 +396,22 @@ def test_the_number_of_orders_changes_while_a_search_is_typed(browser: Browser, 
         assert page.locator("#sum").inner_text() == "0 orders"
 
 
+ROW_OF_RULE = "document.querySelector('#rules tr[data-rule]')"
+
+
+def test_the_counts_of_rules_are_put_into_the_rows_that_are_painted(
+    browser: Browser, shop: Shop
+) -> None:
+    with a_window(browser, shop) as page:
+        page.add_init_script(
+            f"addEventListener('DOMContentLoaded', () => {{ window.painted = {ROW_OF_RULE}; }})"
+        )
+        page.goto("/pricing")
+        page.locator("#rules td[data-label=Matches] a").first.wait_for()
+        assert page.evaluate(f"window.painted === {ROW_OF_RULE}")
+        assert page.evaluate("window.painted.draggable")
+
+
 @pytest.mark.night
 def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
