@@ -19,7 +19,7 @@ from litestar import Request, Response
 from litestar.di import Provide
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Template
-from litestar.status_codes import HTTP_303_SEE_OTHER
+from litestar.status_codes import HTTP_204_NO_CONTENT, HTTP_303_SEE_OTHER
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import tokens
@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 CONFIRM: Final = "confirm"
 # The bytes of an upload's form around its file: its other fields and boundaries.
 AROUND_BYTES: Final = 100_000
+# With this header, a script names the marks of the rows that its page has already (js/in-place.js).
+ROWS_THERE: Final = "X-Rows-There"
+# The ids of the rows that a form's request has finished. A script removes them at once, and then
+# loads the page that follows from the address in `FOLLOWS`.
+ROWS_DONE: Final = "X-Rows-Done"
+FOLLOWS: Final = "X-Follows"
 _URLENCODED: Final = "application/x-www-form-urlencoded"
 
 
@@ -55,6 +61,7 @@ class _Sending:
 
     session_token: str
     is_owner: bool
+    by_script: bool
     entries: list[Activity]
 
 
@@ -70,7 +77,8 @@ async def _read(request: AnyRequest) -> None:
     entries: list[Activity] = []
     ENTRIES.set(entries)
     is_owner = provide_caller(request).role == "owner"
-    _SENDING.set(_Sending(session_token(request.scope) or "", is_owner, entries))
+    by_script = ROWS_THERE in request.headers
+    _SENDING.set(_Sending(session_token(request.scope) or "", is_owner, by_script, entries))
 
 
 def _with_undo(answer: Response[object]) -> Response[object]:
@@ -85,6 +93,18 @@ def _with_undo(answer: Response[object]) -> Response[object]:
     if undoable and "done=" in address:
         number = tokens.signed_number(sending.session_token, undoable[-1])
         answer.headers["Location"] = f"{address}&undo={number}"
+    return answer
+
+
+def _finished(answer: Response[object]) -> Response[object]:
+    """Offer the undo. A script that asked gets the address of the next page instead of being
+    redirected, because a redirect would hide which rows are done.
+    """
+    answer = _with_undo(answer)
+    sending = _SENDING.get()
+    if sending is not None and sending.by_script and ROWS_DONE in answer.headers:
+        answer.headers[FOLLOWS] = answer.headers.pop("Location")
+        answer.status_code = HTTP_204_NO_CONTENT
     return answer
 
 
@@ -149,7 +169,7 @@ def post_form(
         _read,
         _WRITER,
         opt=opt,
-        after_request=_with_undo,
+        after_request=_finished,
         **given,
     )
 

@@ -4,10 +4,10 @@ and time zone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from litestar import MediaType, Response
@@ -17,7 +17,7 @@ from cardsync.access import tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
-from cardsync.dashboard.form_handlers import CONFIRM, typed_in
+from cardsync.dashboard.form_handlers import CONFIRM, ROWS_DONE, ROWS_THERE, typed_in
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
@@ -25,6 +25,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.kit.row_pages import Paging, read_paging
 from cardsync.platform.money import percent
 from cardsync.platform.shelf_place import Box
+from cardsync.prices.proposals.decide_proposals import SeenProposal
 from cardsync.web import pages
 from cardsync.web.forms import field_of, read_form, sentence
 from cardsync.web.request import AnyRequest, AnyResponse
@@ -37,9 +38,6 @@ HEADERS = pages.HEADERS | {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Vary": "Cookie, Accept-Language, HX-Request",
 }  # fmt: skip
-
-# With this header, a script names the marks of the rows that its page has already (js/in-place.js).
-ROWS_THERE: Final = "X-Rows-There"
 
 HEADINGS = {
     403: "Not allowed",
@@ -153,6 +151,14 @@ def see(path: str, done: str = "", **query: object) -> Response[str]:
     address = url(path, **query | ({"done": done} if done else {}))
     headers = HEADERS | {"Location": address}
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
+
+
+def see_decided(path: str, done: str, decided: Iterable[SeenProposal]) -> Response[str]:
+    """Send the browser to a page of proposals, of which these wait no longer."""
+    answer = see(path, done)
+    if ids := ",".join(f"waits-{one.key}@{clock.exact(one.revision)}" for one in decided):
+        answer.headers[ROWS_DONE] = ids
+    return answer
 
 
 def url(path: str, /, **query: object) -> str:

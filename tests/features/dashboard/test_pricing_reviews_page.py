@@ -126,6 +126,23 @@ async def test_one_price_is_accepted_and_several_are_dismissed(shop):
     assert "Nothing needs review" in (await browser.get(PATH)).text
 
 
+async def test_a_script_gets_the_decided_rows_and_the_page_that_follows(shop):
+    """A refused price keeps its row; without the script's header the form redirects."""
+    _, browser = shop
+    first, second, _ = await listed(browser)
+    fields = {"csrf_token": browser.session["csrf_token"], "answer": "dismissed"}
+    fields["take"] = [take(first), f"{second['marketplace_id']}@2026-11-21T08:00:00.000000Z"]
+    done = await browser.http.post(PATH, data=fields, headers={"X-Rows-There": ""})
+    assert done.status_code == 204
+    assert done.headers["x-rows-done"] == f"waits-{take(first)}"
+    page = (await browser.get(done.headers["x-follows"])).text
+    assert "1 price dismissed." in page
+    assert f'id="{done.headers["x-rows-done"]}"' not in page
+    assert f'id="waits-{take(second)}"' in page
+    assert "/undo" in page
+    await after(browser, await browser.form(PATH, one=f"dismissed {take(second)}"))
+
+
 async def test_a_custom_listing_is_decided_beside_the_others(shop):
     seller, browser = shop
     photo = "https://example.invalid/1.jpg"

@@ -23,7 +23,7 @@ from cardsync.dashboard.proposal_rows import (
     row_of_review,
     said_of,
 )
-from cardsync.dashboard.shell import PageRequest, paging_of, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, see_decided, show
 from cardsync.platform import clock
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.money import UNITS_PER_DOLLAR, to_units
@@ -107,7 +107,9 @@ async def decide_chosen(form: Form, writer: Writer) -> Response[str]:
     if not asked:
         return see(PATH, done=message("none_chosen"))
     done = await writes.decide_reviews(writer, asked, answer)
-    return see(PATH, done=said_of("prices", answer, done.decided, done.refused))
+    refused = {one.key for one in done.refused}
+    decided = [one for one in asked if one.key not in refused]
+    return see_decided(PATH, said_of("prices", answer, done.decided, done.refused), decided)
 
 
 @post_form(f"{PATH}/under")

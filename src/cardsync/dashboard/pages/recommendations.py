@@ -24,7 +24,7 @@ from cardsync.dashboard.proposal_rows import (
     said_of,
 )
 from cardsync.dashboard.search_of_ids import search_of_ids
-from cardsync.dashboard.shell import PageRequest, paging_of, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, see_decided, show
 from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
@@ -98,7 +98,7 @@ async def decide_chosen(
     decision = read_decision(form, PER_PAGE)
     if not decision.asked:
         return see(PATH, done=message("none_chosen"))
-    return see(PATH, done=await _decide(request, caller, settings, decision))
+    return see_decided(PATH, *await _decide(request, caller, settings, decision))
 
 
 @post_form(f"{PATH}/under", opt=WRITES)
@@ -113,30 +113,38 @@ async def approve_under(request: PageRequest, caller: Caller, settings: Settings
         return see(PATH, done=message("none_under", int(100 * UNDER)))
     more = [message("again")] if len(asked) == AT_ONCE else []
     decision = Decision("accepted", asked)
-    return see(PATH, done=await _decide(request, caller, settings, decision, *more))
+    said, _ = await _decide(request, caller, settings, decision, *more)
+    return see(PATH, said)
 
 
 async def _decide(
     request: PageRequest, caller: Caller, settings: Settings, decision: Decision, *more: str
-) -> str:
-    """Decide about each suggestion, and return the message for the page. Raises OwnerRequired, and
-    the reason of a refusal if only one suggestion was requested.
+) -> tuple[str, list[SeenProposal]]:
+    """Decide about each suggestion, and return the message for the page and the decided suggestions.
+    Raises OwnerRequired, and the reason of a refusal if only one suggestion was requested.
     """
     caller.must_be_owner()
     answer, asked = decision
-    decided, refused = 0, list[Refused]()
+    decided, refused = list[SeenProposal](), list[Refused]()
     for one in asked:
         try:
-            decided += await _decided(request, caller, settings, answer, one)
+            if await _decided(request, caller, settings, answer, one):
+                decided.append(one)
         except errors.Problem as problem:
             if len(asked) == 1:
                 raise
             refused.append(Refused(one.key, problem))
-    changed = len(asked) - decided - len(refused)
+    changed = len(asked) - len(decided) - len(refused)
     said = [message("left_changed", changed)] if changed else []
-    return said_of(
-        "prices" if answer == "accepted" else "suggestions", answer, decided, refused, *said, *more
+    told = said_of(
+        "prices" if answer == "accepted" else "suggestions",
+        answer,
+        len(decided),
+        refused,
+        *said,
+        *more,
     )
+    return told, decided
 
 
 async def _decided(

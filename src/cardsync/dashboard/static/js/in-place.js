@@ -33,13 +33,22 @@ async function send(form, button) {
   // The browser may be offline and still reach a server on this computer, so the request is sent
   // anyway.
   const offline = !navigator.onLine;
-  const answer = await fetch(action, options).catch(() => null);
+  const answer = await fetch(action, options).then(follow).catch(() => null);
   for (const one of busy) one.removeAttribute("aria-busy");
   // If the network failed during the request, the server may have received it, so the notice
   // differs.
   if (answer) return show(answer, form);
   notice(find("#notices").dataset[offline ? "textOffline" : "textLost"]);
   refused(form);
+}
+
+// The server may name the rows that are done and the page that follows. These rows are removed
+// before that page arrives.
+function follow(answer) {
+  const next = answer.headers.get("X-Follows");
+  if (!next) return answer;
+  for (const id of answer.headers.get("X-Rows-Done").split(",")) document.getElementById(id)?.remove();
+  return fetch(next, { headers: asked() });
 }
 
 // Reports that the form's values are unsaved, so that leaving the page shows a warning.
@@ -87,7 +96,7 @@ async function show(answer, form) {
     if (!atField(form, refusal.dataset.field, said)) notice(said);
     return refused(form);
   }
-  if (answer.redirected) {
+  if (answer.redirected || address.searchParams.has("done")) {
     for (const name of ["done", "undo"]) address.searchParams.delete(name);
     history.replaceState(history.state, "", address);
   }
