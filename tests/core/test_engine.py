@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.core.priced_rows import priced_rows
 from tests.core.pricing_reference import (
     NOW,
     Card,
@@ -56,7 +57,7 @@ def priced(
     **card: Any,
 ) -> dict[str, Any]:
     rules = [rule] if isinstance(rule, Rule) else rule
-    row = price(frame_of([a_card(**card)]), rules, seller, now).row(0, named=True)
+    [row] = priced_rows(frame_of([a_card(**card)]), rules, seller, now)
     return row | {"blockers": blocker_codes(row["blockers"])}
 
 
@@ -1143,7 +1144,7 @@ def compare(
     cards: list[Card], rules: Sequence[Rule], seller: SellerPricing, sales: Sequence[Sale] = ()
 ) -> None:
     run = Run(rules, seller, NOW, sales)
-    rows = price(frame_of(cards), rules, seller, NOW, sales).to_dicts()
+    rows = priced_rows(frame_of(cards), rules, seller, NOW, sales)
     left_out = {step.output for step in PRICE_STEPS if not step.needed(run)}
     for card, row in zip(cards, rows, strict=True):
         wanted = {

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.core.priced_rows import priced_rows
 from tests.core.pricing_reference import (
     NOW,
     a_card,
@@ -37,7 +38,8 @@ seeds = st.integers(0, 2**32)
 
 
 def row_of(*rules, sales=(), **card):
-    return price(frame_of([a_card(**card)]), rules, SELLER, NOW, sales).row(0, named=True)
+    [row] = priced_rows(frame_of([a_card(**card)]), rules, SELLER, NOW, sales)
+    return row
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,7 @@ def a_shop(seed: int):
 @settings(deadline=None, max_examples=60)
 def test_guards_hold_in_any_order_and_never_lower_a_floor(seed):
     rng, frame, rule, guards, seller, sales = a_shop(seed)
+    priced_rows(frame, [rule, *guards], seller, NOW, sales)
     out = price(frame, [rule, *guards], seller, NOW, sales)
     mixed = [rule, *guards]
     rng.shuffle(mixed)

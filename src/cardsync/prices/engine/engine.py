@@ -8,17 +8,18 @@ their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 import polars.selectors as cs
 
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.prices.engine import holdout, market_steps, review, rounding, sources, steps
-from cardsync.prices.engine.expressions import cents, true
+from cardsync.prices.engine.expressions import cents, true, where
+from cardsync.prices.engine.row_values import col, lit, when
 from cardsync.prices.engine.rules import PRICE_SOURCES, Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
 from cardsync.prices.engine.seller_pricing import SellerPricing
@@ -177,18 +178,27 @@ def price(
 
     The columns `rule_id` and `sale_id` name the rule and the sale of each card.
     """
-    run = _run(rules, seller, now, sales)
+    run = run_for(rules, seller, now, sales)
     inputs = _inputs(cards)
     frame = _on_sale(_governed(inputs, run), inputs, run)
+    for made in stages(run, guards_known="guards" in cards.columns):
+        frame = frame.with_columns(made)
+    return _with_receipt(frame, inputs.columns, set(cards.columns))
+
+
+def stages(run: Run, *, guards_known: bool) -> Iterator[list[pl.Expr]]:
+    """Yield the columns of each stage. The columns of a stage are built after those of the stages
+    before it were added.
+    """
     # Eligibility is step 1 of the spec, but runs after steps 2 and 3, because their failures make
     # cards ineligible.
     if run.costed:
-        frame = frame.with_columns(steps.floors_by_cost())
+        yield steps.floors_by_cost()
     if run.guards:
-        frame = frame.with_columns(steps.guards(run, resolved="guards" in cards.columns))
-        frame = frame.with_columns(steps.guarded(run))
+        yield steps.guards(run, resolved=guards_known)
+        yield steps.guarded(run)
     if run.periodic:
-        frame = frame.with_columns(sources.period_start(run))
+        yield sources.period_start(run)
     for stage in (
         sources.refusals,
         steps.price_source,
@@ -196,20 +206,19 @@ def price(
         steps.eligibility,
         steps.hard_limits,
     ):
-        frame = frame.with_columns(stage(run))
+        yield stage(run)
     if run.capped:
-        frame = frame.with_columns(steps.cap_limits(run))
+        yield steps.cap_limits(run)
     if run.guard_capped:
-        frame = frame.with_columns(steps.guard_cap_limits(run))
-    before: pl.Expr = pl.when(pl.col("blockers") == 0).then(pl.col("base"))
+        yield steps.guard_cap_limits(run)
+    before: pl.Expr = when(col("blockers") == 0).then(col("base"))
     for step in PRICE_STEPS:
         if step.needed(run):
-            frame = frame.with_columns(step.of(before, run))
-            before = pl.col(step.output)
-    return _with_receipt(frame, inputs.columns, set(cards.columns))
+            yield step.of(before, run)
+            before = col(step.output)
 
 
-def _run(
+def run_for(
     rules: Sequence[Rule],
     seller: SellerPricing,
     now: datetime,
@@ -225,16 +234,9 @@ def _run(
 
 def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
     """Run step 2 and join the governing rule's parameters to each card."""
-    resolved = "rule_id" in inputs.columns
-    if run.any(lambda rule: rule.query) and not resolved:
-        raise ValueError("queries are resolved before the engine: the cards lack rule_id")
-    governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
-    if resolved:
-        _need_known(
-            governed["rule_id"],
-            {rule.id for rule in run.live},
-            "rules that may not price cards",
-        )
+    governed = inputs.with_columns(governing(run, inputs.columns))
+    if "rule_id" in inputs.columns:
+        need_known("rule_id", governed["rule_id"].unique(), run)
     return governed.lazy().join(
         rule_parameters(run).lazy(),
         on="rule_id",
@@ -244,23 +246,21 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
     )
 
 
+def governing(run: Run, columns: Collection[str]) -> list[pl.Expr]:
+    """Return step 2 for cards with these columns."""
+    resolved = "rule_id" in columns
+    if run.any(lambda rule: rule.query) and not resolved:
+        raise ValueError("queries are resolved before the engine: the cards lack rule_id")
+    return steps.governing_rule(run, resolved=resolved)
+
+
 def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
-    """Join to each governed card the parameters of its sale. No rule governs pinned cards, so sales
-    do not change them.
-    """
+    """Join to each governed card the parameters of its sale."""
     if not run.on_sale:
         return frame.drop("sale_id", strict=False)
-    every_card = next((sale.id for sale in run.active_sales if not sale.query), None)
-    sale = pl.lit(every_card, pl.Int64)
     if "sale_id" in inputs.columns:
-        _need_known(
-            inputs["sale_id"],
-            {sale.id for sale in run.active_sales},
-            "promotions that are not active",
-        )
-        sale = pl.col("sale_id")
-    governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)
-    return frame.with_columns(sale_id=governed).join(
+        need_known("sale_id", inputs["sale_id"].unique(), run)
+    return frame.with_columns(sale_of(run, inputs.columns)).join(
         sale_parameters(run).lazy(),
         on="sale_id",
         how="left",
@@ -269,18 +269,31 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
     )
 
 
+def sale_of(run: Run, columns: Collection[str]) -> pl.Expr:
+    """Return the sale of a governed card with these columns. No rule governs pinned cards, so sales
+    do not change them.
+    """
+    every_card = next((sale.id for sale in run.active_sales if not sale.query), None)
+    sale = col("sale_id") if "sale_id" in columns else lit(every_card, pl.Int64())
+    return where(col("rule_id").is_not_null(), sale).alias("sale_id")
+
+
 def _inputs(cards: pl.DataFrame) -> pl.DataFrame:
     """Return the cards with every input column in its type. Prices of zero or less become null.
 
     Columns that are not inputs stay unchanged.
     """
-    missing = REQUIRED_COLUMNS.keys() - set(cards.columns)
-    if missing:
-        raise ValueError(f"cards lack {', '.join(sorted(missing))}")
+    need_columns(cards.columns)
     # Receipt columns of an earlier run are not inputs of this run.
     stale = [name for name in RECEIPT_COLUMNS if name not in RESOLVED and name in cards.columns]
     schema = cards.schema
     return cards.drop(stale).with_columns(_input(schema, name) for name in INPUT_COLUMNS)
+
+
+def need_columns(columns: Collection[str]) -> None:
+    """Raise ValueError unless these are all required columns."""
+    if missing := REQUIRED_COLUMNS.keys() - set(columns):
+        raise ValueError(f"cards lack {', '.join(sorted(missing))}")
 
 
 def _input(schema: pl.Schema, name: str) -> pl.Expr:
@@ -294,10 +307,13 @@ def _input(schema: pl.Schema, name: str) -> pl.Expr:
     return pl.when(column > 0).then(column).alias(name) if name in PRICE_INPUTS else column
 
 
-def _need_known(ids: pl.Series, known: set[int], what: str) -> None:
-    unknown = set(ids.unique().drop_nulls()) - known
-    if unknown:
-        raise ValueError(f"{ids.name} names {what}: {sorted(unknown)}")
+def need_known(column: Literal["rule_id", "sale_id"], ids: Iterable[int | None], run: Run) -> None:
+    """Raise ValueError unless the ids are those of live rules, or of active sales."""
+    of_rules = column == "rule_id"
+    known = {one.id for one in (run.live if of_rules else run.active_sales)}
+    if unknown := {id for id in ids if id is not None} - known:
+        what = "rules that may not price cards" if of_rules else "promotions that are not active"
+        raise ValueError(f"{column} names {what}: {sorted(unknown)}")
 
 
 def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -> pl.DataFrame:

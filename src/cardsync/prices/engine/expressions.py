@@ -12,20 +12,21 @@ from typing import Final
 import polars as pl
 
 from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.prices.engine.row_values import col, in_row, lit, when
 from cardsync.prices.engine.rules import WHOLE_BP
 
 TIME: Final = pl.Datetime("us", "UTC")
 
 
 def where(condition: pl.Expr, value: pl.Expr | str) -> pl.Expr:
-    return pl.when(condition).then(value)
+    return when(condition).then(value)
 
 
 def first(choices: Iterable[tuple[pl.Expr, pl.Expr]], dtype: pl.DataType) -> pl.Expr:
     """Return the value of the first choice whose condition is true, null if none is."""
-    result: pl.Expr = pl.lit(None, dtype)
+    result: pl.Expr = lit(None, dtype)
     for condition, value in reversed(list(choices)):
-        result = pl.when(condition).then(value).otherwise(result)
+        result = when(condition).then(value).otherwise(result)
     return result
 
 
@@ -33,8 +34,12 @@ def true(condition: pl.Expr) -> pl.Expr:
     return condition.fill_null(False)
 
 
-@lru_cache(maxsize=64)
 def moment(at: datetime) -> pl.Expr:
+    return lit(at, TIME) if in_row() else _moment(at)
+
+
+@lru_cache(maxsize=64)
+def _moment(at: datetime) -> pl.Expr:
     """Return the time as a literal, cached because several steps of a run compare with the same
     time.
     """
@@ -42,11 +47,11 @@ def moment(at: datetime) -> pl.Expr:
 
 
 def since(oldest: datetime, column: str) -> pl.Expr:
-    return true(pl.col(column) >= moment(oldest))
+    return true(col(column) >= moment(oldest))
 
 
 def within(oldest: datetime, newest: datetime, column: str) -> pl.Expr:
-    return true((pl.col(column) >= moment(oldest)) & (pl.col(column) <= moment(newest)))
+    return true((col(column) >= moment(oldest)) & (col(column) <= moment(newest)))
 
 
 def scaled(price: pl.Expr, factor: pl.Expr) -> pl.Expr:

@@ -13,6 +13,7 @@ import polars as pl
 
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.prices.engine.expressions import true, where
+from cardsync.prices.engine.row_values import col, lit, when
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.engine.run_inputs import Run
 
@@ -28,10 +29,10 @@ def _part(seed: pl.Expr) -> pl.Expr:
     """Return a number from 0 to 9,999 for each card. Products overflow 64 bits, as in MurmurHash3.
     Custom listings have negative ids, whose bits are read as an unsigned number.
     """
-    mixed = pl.col("marketplace_id").reinterpret(signed=False) ^ seed
+    mixed = col("marketplace_id").reinterpret(signed=False) ^ seed
     for factor in _MIX:
         mixed = mixed ^ (mixed // 2**33)
-        mixed = mixed * pl.lit(factor, pl.UInt64)
+        mixed = mixed * lit(factor, pl.UInt64)
     return (mixed ^ (mixed // 2**33)) % WHOLE_BP
 
 
@@ -39,12 +40,12 @@ def keeps_limits(price: pl.Expr, run: Run) -> pl.Expr:
     """Return whether a current or accepted price is in whole cents and within the limits, and its
     card is not on sale.
     """
-    kept = (price >= pl.col("_low")) & (price <= pl.col("_high"))
+    kept = (price >= col("_low")) & (price <= col("_high"))
     kept &= price % UNITS_PER_CENT == 0
     if run.on_sale:
-        kept &= pl.col("sale_id").is_null()
+        kept &= col("sale_id").is_null()
     if run.seller.direct_program:
-        kept &= pl.col("direct_low").is_null() | (price >= run.seller.direct_minimum)
+        kept &= col("direct_low").is_null() | (price >= run.seller.direct_minimum)
     return kept
 
 
@@ -52,18 +53,15 @@ def holdout(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Keep the current price of the cards that are held out. Cards on sale and cards whose current
     price is missing or outside the limits are not drawn.
     """
-    current = pl.col("current_price")
+    current = col("current_price")
     drawn = price.is_not_null() & keeps_limits(current, run)
-    part = where(true(drawn), _part(pl.col("_holdout_seed")))
-    share = pl.col("_holdout")
+    part = where(true(drawn), _part(col("_holdout_seed")))
+    share = col("_holdout")
     held = true(part < share)
     group = (
-        pl.when(held)
-        .then(pl.lit("held", GROUP))
-        .when(true(part < 2 * share))
-        .then(pl.lit("twin", GROUP))
+        when(held).then(lit("held", GROUP)).when(true(part < 2 * share)).then(lit("twin", GROUP))
     )
     return [
-        pl.when(held).then(current).otherwise(price).alias("after_holdout"),
+        when(held).then(current).otherwise(price).alias("after_holdout"),
         group.alias("holdout"),
     ]

@@ -19,6 +19,14 @@ from cardsync.prices.engine.expressions import (
     where,
     within,
 )
+from cardsync.prices.engine.row_values import (
+    coalesce,
+    col,
+    lit,
+    max_horizontal,
+    min_horizontal,
+    when,
+)
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.engine.run_inputs import Run
 
@@ -46,25 +54,25 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """
 
     def fresh(column: str) -> pl.Expr:
-        return true((pl.col(column) >= pl.col("_gate_since")) & (pl.col(column) <= moment(run.now)))
+        return true((col(column) >= col("_gate_since")) & (col(column) <= moment(run.now)))
 
-    gated = pl.col("_gate_since").is_not_null() & price.is_not_null()
-    market = pl.col("market").is_not_null() & fresh("observed_at")
-    aggressive = where(gated & market, scaled(pl.col("listings_low"), pl.col("_gate_factor")))
+    gated = col("_gate_since").is_not_null() & price.is_not_null()
+    market = col("market").is_not_null() & fresh("observed_at")
+    aggressive = where(gated & market, scaled(col("listings_low"), col("_gate_factor")))
     verdicts = [
         ("market_stale", ~market),
-        ("no_listing", pl.col("listings_low").is_null()),
+        ("no_listing", col("listings_low").is_null()),
         ("listings_stale", ~fresh("listings_observed_at")),
-        ("too_few_listings", ~(pl.col("listings_count").fill_null(0) >= pl.col("_gate_listings"))),
+        ("too_few_listings", ~(col("listings_count").fill_null(0) >= col("_gate_listings"))),
         ("sales_stale", ~fresh("sales_fetched_at")),
-        ("too_few_sales", ~(pl.col("sales_count").fill_null(0) >= pl.col("_gate_sales"))),
+        ("too_few_sales", ~(col("sales_count").fill_null(0) >= col("_gate_sales"))),
         ("buy_out", _bought_out(run)),
         ("not_lower", ~true(aggressive < price)),
-        ("taken", pl.lit(True)),
+        ("taken", lit(True)),
     ]
-    verdict = first([(holds, pl.lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
+    verdict = first([(holds, lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
     return [
-        pl.when(true(gated & (verdict == "taken")))
+        when(true(gated & (verdict == "taken")))
         .then(aggressive)
         .otherwise(price)
         .alias("after_market_gate"),
@@ -87,30 +95,30 @@ def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
     The lowest listing is that of fresh listings in the card's condition, or else the low price of
     the upload.
     """
-    asked = pl.col("_up_factor").is_not_null() & price.is_not_null()
-    seen = true(pl.col("listings_observed_at") >= pl.col("_up_since")) & true(
-        pl.col("listings_observed_at") <= moment(run.now)
+    asked = col("_up_factor").is_not_null() & price.is_not_null()
+    seen = true(col("listings_observed_at") >= col("_up_since")) & true(
+        col("listings_observed_at") <= moment(run.now)
     )
-    listed = asked & seen & pl.col("listings_low").is_not_null()
+    listed = asked & seen & col("listings_low").is_not_null()
     oldest = run.now - timedelta(hours=run.seller.max_age_hours)
-    low = asked & ~listed & pl.col("low").is_not_null() & since(oldest, "observed_at")
-    lowest = pl.when(listed).then("listings_low").when(low).then("low")
-    wanted = scaled(lowest, pl.col("_up_factor"))
+    low = asked & ~listed & col("low").is_not_null() & since(oldest, "observed_at")
+    lowest = when(listed).then("listings_low").when(low).then("low")
+    wanted = scaled(lowest, col("_up_factor"))
     verdicts = [
         ("no_listing", lowest.is_null()),
         ("not_above", ~true(lowest > price)),
         ("buy_out", _bought_out(run)),
         ("not_higher", ~true(wanted > price)),
-        ("taken", pl.lit(True)),
+        ("taken", lit(True)),
     ]
-    verdict = first([(holds, pl.lit(name, UNDERCUT)) for name, holds in verdicts], UNDERCUT)
+    verdict = first([(holds, lit(name, UNDERCUT)) for name, holds in verdicts], UNDERCUT)
     source = first(
-        [(listed, pl.lit("listings", LISTING_SOURCE)), (low, pl.lit("low", LISTING_SOURCE))],
+        [(listed, lit("listings", LISTING_SOURCE)), (low, lit("low", LISTING_SOURCE))],
         LISTING_SOURCE,
     )
-    observed = pl.when(listed).then("listings_observed_at").when(low).then("observed_at")
+    observed = when(listed).then("listings_observed_at").when(low).then("observed_at")
     return [
-        pl.when(true(asked & (verdict == "taken")))
+        when(true(asked & (verdict == "taken")))
         .then(wanted)
         .otherwise(price)
         .alias("after_undercut"),
@@ -126,18 +134,18 @@ def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Lower the price of a card that does not sell, step by step. With `velocity_boost_enabled`,
     cards whose market price moved in the last 14 days are spared.
     """
-    asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
-    unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
+    asked = col("_stale_after").is_not_null() & price.is_not_null()
+    unsold_since = max_horizontal("listed_since", "last_sold_at")
     days = where(
         asked,
-        (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days(),
+        (coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days(),
     )
-    due = true(days >= pl.col("_stale_after"))
-    spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
-    cuts = 1 + (days - pl.col("_stale_after")) // pl.col("_stale_every")
-    off = pl.min_horizontal(cuts * pl.col("_stale_step"), "_stale_limit")
+    due = true(days >= col("_stale_after"))
+    spared = due & true(col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
+    cuts = 1 + (days - col("_stale_after")) // col("_stale_every")
+    off = min_horizontal(cuts * col("_stale_step"), "_stale_limit")
     return [
-        pl.when(due & ~spared)
+        when(due & ~spared)
         .then(scaled(price, WHOLE_BP - off))
         .otherwise(price)
         .alias("after_stale_reduction"),

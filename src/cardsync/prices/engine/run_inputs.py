@@ -241,6 +241,18 @@ def rule_parameters(run: Run) -> pl.DataFrame:
     return pl.DataFrame([_parameters(rule, run) for rule in run.live], schema=_PARAMETERS)
 
 
+def parameters_of(run: Run, rule_id: int | None, sale_id: int | None) -> dict[str, object]:
+    """Return the parameters of one card's rule and sale; those of a missing one are null."""
+    found: dict[str, object] = dict.fromkeys((*_PARAMETERS, *_SALE_PARAMETERS))
+    for rule in run.live:
+        if rule.id == rule_id:
+            found |= _parameters(rule, run)
+    for sale in run.active_sales:
+        if sale.id == sale_id:
+            found |= _of_sale(sale)
+    return found
+
+
 def _parameters(rule: Rule, run: Run) -> dict[str, object]:
     return {
         "rule_id": rule.id,
@@ -330,30 +342,30 @@ def _holdout_parameters(rule: Rule, run: Run) -> dict[str, object]:
     return {"_holdout": rule.holdout_bp, "_holdout_seed": seed(rule.id, run.now)}
 
 
+_SALE_PARAMETERS: Final[dict[str, pl.DataType]] = {
+    "sale_id": pl.Int64(),
+    "sale_ends_at": TIME,
+    "_sale_factor": pl.Int64(),
+    "_sale_floor": pl.Int64(),
+    "_sale_cost_factor": pl.Int64(),
+    "_sale_keeps": pl.Boolean(),
+}
+
+
 def sale_parameters(run: Run) -> pl.DataFrame:
     """Return the parameters that the steps read from sales, one row per active sale, to be joined
     to the cards by `sale_id`.
     """
-    return pl.DataFrame(
-        [
-            {
-                "sale_id": sale.id,
-                "sale_ends_at": sale.ends_at,
-                "_sale_factor": WHOLE_BP + sale.adjust_bp,
-                "_sale_floor": sale.floor,
-                "_sale_cost_factor": None
-                if sale.floor_cost_bp is None
-                else WHOLE_BP + sale.floor_cost_bp,
-                "_sale_keeps": sale.keep_never_lower,
-            }
-            for sale in run.active_sales
-        ],
-        schema={
-            "sale_id": pl.Int64,
-            "sale_ends_at": TIME,
-            "_sale_factor": pl.Int64,
-            "_sale_floor": pl.Int64,
-            "_sale_cost_factor": pl.Int64,
-            "_sale_keeps": pl.Boolean,
-        },
-    )
+    return pl.DataFrame([_of_sale(sale) for sale in run.active_sales], schema=_SALE_PARAMETERS)
+
+
+def _of_sale(sale: Sale) -> dict[str, object]:
+    by_cost = sale.floor_cost_bp
+    return {
+        "sale_id": sale.id,
+        "sale_ends_at": sale.ends_at,
+        "_sale_factor": WHOLE_BP + sale.adjust_bp,
+        "_sale_floor": sale.floor,
+        "_sale_cost_factor": None if by_cost is None else WHOLE_BP + by_cost,
+        "_sale_keeps": sale.keep_never_lower,
+    }

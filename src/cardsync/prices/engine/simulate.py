@@ -4,14 +4,16 @@ prices under different rules. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.engine import Summary
+from cardsync.prices.engine.price_row import price_row
 from cardsync.prices.engine.run_inputs import Run
 
 
@@ -46,6 +48,12 @@ class Effect:
 def simulate(run: Run, cards: pl.DataFrame) -> Effect:
     out = engine.price(cards, run.rules, run.seller, run.now, run.sales)
     return Effect(run, out.with_columns(asks=pl.coalesce("target", "current_price")))
+
+
+def simulate_row(run: Run, card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of `simulate(run, cards).cards` for a card, the row of a frame."""
+    row = price_row(card, run)
+    return row | {"asks": row["current_price"] if row["target"] is None else row["target"]}
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame, prices: Sequence[str]) -> pl.DataFrame:

@@ -4,12 +4,9 @@ that also select the card but do not price it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
-
-import polars as pl
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import Market, the_market
@@ -23,7 +20,7 @@ from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.engine.simulate import simulate
+from cardsync.prices.engine.simulate import simulate_row
 from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.files.price_updates import run_waits
 from cardsync.prices.inputs.cards_to_price import Choices, choices, condition_of, read_chosen
@@ -57,7 +54,7 @@ async def explain_card(
         _waiting(session, seller_id),
     )
     waits = waiting.upload or (waiting.run and account.entitlements(now).sync_mode == "full")
-    # The stored receipts are read concurrently with the database and the engine's pricing.
+    # The stored receipts are read concurrently with the database.
     (row, run, rules, sales), synced = await at_once(
         _priced(session, account, asked, market, card),
         breakdown(store, latest, card),
@@ -126,11 +123,10 @@ async def _priced(
         read_chosen(session, account, chosen, "true", [card.id], market=market),
         _matching(session, account.seller_id, chosen, card.id),
     )
-    cards = stock.cards.with_columns(
-        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
-    )
-    effect = await asyncio.to_thread(simulate, stock.run, cards)
-    return _Priced(effect.cards.row(0, named=True), stock.run, rules, sales)
+    inputs = stock.cards.row(0, named=True)
+    losing = [rule.id for rule in rules if rule.id != inputs["rule_id"]]
+    row = simulate_row(stock.run, inputs | {"candidates": losing})
+    return _Priced(row, stock.run, rules, sales)
 
 
 class _Waiting(NamedTuple):
@@ -187,11 +183,6 @@ async def _matching(
     }
     rules = [rule for rule in run.live if rule.id in selecting]
     return rules, [sale for sale in run.active_sales if sale.id in reducing]
-
-
-def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
-    governing = cards["rule_id"].item()
-    return [rule.id for rule in rules if rule.id != governing]
 
 
 def _blockers(bits: int, *, waits: bool) -> list[str]:

@@ -12,7 +12,8 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform.database.read_sources import Source
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs.cards_to_price import read_stock, simulate_stock, with_losing
+from cardsync.prices.engine.simulate import simulate_row
+from cardsync.prices.inputs.cards_to_price import read_stock, with_losing
 from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.receipts.sentences import explain
 
@@ -26,8 +27,8 @@ async def priced_cards(
     """Return the rows by card id, and the run after its queries were compiled."""
     stock = await read_stock(session, account, run, "true", card_ids)
     stock = await with_losing(session, account.seller_id, stock, card_ids)
-    effect = await simulate_stock(stock)
-    return {row["id"]: row for row in effect.cards.iter_rows(named=True)}, effect.run
+    cards = stock.cards.iter_rows(named=True)
+    return {card["id"]: simulate_row(stock.run, card) for card in cards}, stock.run
 
 
 async def live_steps(
