@@ -45,14 +45,21 @@ _STARTS: Final = """
 # A card is listed since its first observation after it was last out of stock.
 _LISTED: Final = queries_of(__package__)["listed_before"]
 _SOLD: Final = """
+      LEFT JOIN (
     SELECT i.sku_id, max({placed_at}) AS at
       FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
      WHERE i.seller_id = {seller_id} AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled'
-       AND {placed} GROUP BY i.sku_id"""
+       AND {placed} GROUP BY i.sku_id) s ON s.sku_id = c.marketplace_id"""
+# A part of the cards reads only its own sales. Without a join, PostgreSQL looks up each card and
+# each of its orders, whatever the statistics.
+_SOLD_OF_CARD: Final = """
+    (SELECT max((SELECT {placed_at} FROM orders
+                  WHERE orders.seller_id = {seller_id} AND orders.id = i.order_id
+                    AND orders.status_group <> 'Cancelled'))
+       FROM order_item i WHERE i.seller_id = {seller_id} AND i.sku_id = c.marketplace_id)"""
 _STALE: Final = """
     SELECT c.id, {listed}, {sold}, {moved}, coalesce((c.market * 10000)::bigint, 0)
-      FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id LEFT JOIN ({sales}) s
-        ON s.sku_id = c.marketplace_id
+      FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id {sales}
      WHERE c.seller_id = {seller_id} AND {only}
 """
 
@@ -117,10 +124,13 @@ async def unsold(
     then = None if until is None else f"<= '{_literal(until)}'"
     known = None if then is None else f"observed_at {then}"
     only = "true" if known else _only(card_ids)
+    sold, sales = "s.at", _SOLD
+    if then is None and _are_part(card_ids):
+        sold, sales = _SOLD_OF_CARD.format(seller_id=int(seller_id), placed_at=PLACED_AT), ""
     sql = _STALE.format(
         seller_id=int(seller_id),
         listed=epoch.format("coalesce(l.since, c.observed_at)"),
-        sold=epoch.format("s.at"),
+        sold=epoch.format(sold),
         moved=epoch.format("l.moved"),
         past=_LISTED.format(
             seller_id=int(seller_id),
@@ -128,7 +138,7 @@ async def unsold(
             observed=known or ("true" if card_ids is None else among("card_id", card_ids)),
         ),
         only=only,
-        sales=_SOLD.format(
+        sales=sales.format(
             seller_id=int(seller_id),
             placed_at=PLACED_AT,
             placed=f"{PLACED_AT} {then}" if then else "true",
@@ -203,6 +213,11 @@ async def past_of(
         unsold(session, seller_id, run, card_ids),
     )
     return Past(begins(run, zone), starts, unsold_since)
+
+
+def _are_part(card_ids: Sequence[int] | None) -> bool:
+    """Return whether the ids are a list of cards, or one card in so many."""
+    return card_ids is not None and not (isinstance(card_ids, range) and card_ids.step == 1)
 
 
 def _only(card_ids: Sequence[int] | None) -> str:
