@@ -42,7 +42,7 @@ from cardsync.platform.database.watched_pools import WatchedConnectionPool
 _KEPT_CHARACTERS = 6_000
 # A reading that gets no connection in this time answers 503.
 _WAIT_SECONDS = 10
-# The turns of the event loop until concurrent reads have added their statements to a message: the
+# The turns of the event loop until concurrent reads have added their statements to a message. The
 # answers of a shared message take more turns to reach the reads that ask for more.
 _TURNS, _TURNS_AFTER_SHARED = 4, 24
 
@@ -78,6 +78,18 @@ class _Read:
     failure: BaseException | None = None
 
 
+@dataclass(eq=False)
+class _Message:
+    """The reads of the next message. One of them waits for the others and sends the message; if it
+    is canceled before, `changed` makes another one do that.
+    """
+
+    reads: list[_Read] = field(default_factory=list)
+    sender: bool = False
+    sent: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Reading:
     """One transaction, begun by its first message.
 
@@ -100,7 +112,7 @@ class Reading:
             f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
         ]
         self._open = self._begun = False
-        self._waiting: list[_Read] = []
+        self._next = _Message()
         self._shared = False
         self._turn = asyncio.Lock()
         self._known: dict[str, list[TupleRow]] = {}
@@ -131,20 +143,34 @@ class Reading:
         the message ends the reading; a further message begins another snapshot of the same seller.
         """
         read = _Read(statements, values, last)
-        if not long:
-            self._waiting.append(read)
-            # Meanwhile the other coroutines, and those that they begin, add their statements.
-            for _ in range(_TURNS_AFTER_SHARED if self._shared else _TURNS):
-                await asyncio.sleep(0)
-        async with self._turn:
-            if long:
+        if long:
+            async with self._turn:
                 await self._send([read])
-            elif read in self._waiting:
-                reads, self._waiting = self._waiting, []
-                await self._send(reads)
+        else:
+            message = self._next
+            message.reads.append(read)
+            while not message.sent:
+                if message.sender:
+                    await message.changed.wait()
+                else:
+                    await self._send_next(message)
         if read.failure is not None:
             raise read.failure
         return read.rows
+
+    async def _send_next(self, message: _Message) -> None:
+        """Send the message after other coroutines, and those that they begin, have added reads."""
+        message.sender = True
+        try:
+            for _ in range(_TURNS_AFTER_SHARED if self._shared else _TURNS):
+                await asyncio.sleep(0)
+            async with self._turn:
+                self._next, message.sent = _Message(), True
+                await self._send(message.reads)
+        finally:
+            message.sender = False
+            changed, message.changed = message.changed, asyncio.Event()
+            changed.set()
 
     async def _send(self, reads: Sequence[_Read]) -> None:
         """Send one message, and give each read its rows, or the failure of the message."""
