@@ -81,6 +81,8 @@ EXPECTED: Final = """
         (kept + shipping * commission + (products + shipping) * processing)
         * greatest(0, products + shipping - refunded) / (products + shipping) + a_sale, 2) END
 """
+# `OFFSET 0` here and below keeps the planner from merging a subquery, because it would compute the
+# columns of the subquery again in each expression that uses them.
 _SHARES: Final = f"""
     SELECT w.*, p.fees AS reported, {EXPECTED} AS expected,
            round(coalesce(total, products + shipping) * {RATE}, 2) AS of_month,
@@ -89,6 +91,7 @@ _SHARES: Final = f"""
       LEFT JOIN order_payment p ON p.seller_id = :seller AND p.order_number = w.order_number
       LEFT JOIN sales_report r ON r.seller_id = :seller
            AND r.month = CAST(date_trunc('month', w.day) AS date)
+    OFFSET 0
 """
 
 
@@ -110,11 +113,11 @@ _COUNTED: Final = """
            round(postage * part, 2) AS counted_postage
       FROM (SELECT k.*, CASE WHEN bare > 0 THEN 0 WHEN pieces = 0 THEN 1
                              ELSE least(1, costed / CAST(pieces AS numeric)) END AS part
-              FROM ({costed}) k) c
+              FROM ({costed} OFFSET 0) k) c
 """
 _PROFIT: Final = """
     SELECT p.*, counted_received - counted_fees - counted_postage - cost AS profit
-      FROM ({counted}) p
+      FROM ({counted} OFFSET 0) p
 """
 COLUMNS: Final = (
     "pieces", "costed", "bare", "received", "fees", "estimated", "postage", "cost",

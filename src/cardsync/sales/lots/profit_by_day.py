@@ -14,10 +14,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
-from cardsync.platform.derived.sales_by_day import SPLIT
+from cardsync.platform.derived.sales_by_day import SPLIT, UNDATED
 from cardsync.sales.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of, priced
 
-_OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
+# The orders of the days, and those without a date if `:undated` is true.
+OF_DAYS: Final = """(orders.order_date = ANY (CAST(:days AS date[]))
+                    OR CAST(:undated AS boolean) AND orders.order_date IS NULL)"""
+# The lines of the days' orders, whose sums by day and by order are stored. The table exists until
+# the end of the transaction, so that the lines are read and computed only once.
+_LINES: Final = f"""
+    CREATE TEMP TABLE refreshed_line ON COMMIT DROP AS
+    SELECT order_id, ordered, day, game, rule_id, {NAMED}
+      FROM ({priced(lines_of(f"AND {OF_DAYS}"))}) line
+"""
 _GONE: Final = """
     DELETE FROM profit_sum
      WHERE seller_id = :seller AND ordered = ANY (CAST(:days AS date[]))
@@ -25,7 +34,7 @@ _GONE: Final = """
 _KEEP: Final = f"""
     INSERT INTO profit_sum (seller_id, ordered, day, game, rule_id, {NAMED})
     SELECT CAST(:seller AS bigint), ordered, day, game, rule_id, {SUMMED}
-      FROM ({priced(lines_of(_OF_DAYS))}) line GROUP BY 2, 3, 4, 5
+      FROM refreshed_line WHERE ordered IS NOT NULL GROUP BY 2, 3, 4, 5
 """
 _ALL: Final = """
     INSERT INTO sales_stale (seller_id, ordered)
@@ -59,12 +68,19 @@ def live(by: str) -> str:
 
 
 async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    """Store the profit of `days`, in the transaction that stores their sales."""
+    """Store the profit of `days`, in the transaction that stores their sales. Leave the lines of
+    the days' orders in the temp table `refreshed_line`.
+    """
     if not days:
         return
-    values = await settings_of_shop(session, seller_id) | {"days": list(days)}
-    for statement in (_GONE, _KEEP):
+    values = await settings_of_shop(session, seller_id) | of_days(days)
+    for statement in (_LINES, "ANALYZE refreshed_line", _GONE, _KEEP):
         await run(session, statement, values)
+
+
+def of_days(days: Sequence[date]) -> dict[str, object]:
+    """Return the parameters of the condition `OF_DAYS`."""
+    return {"days": list(days), "undated": UNDATED in days}
 
 
 async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, object]:

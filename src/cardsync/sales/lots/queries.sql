@@ -81,7 +81,8 @@ INSERT INTO settled SELECT item_id, lot_id, copies FROM back
 
 -- name: lines
 SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {day} AS day,
-       i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {pieces},
+       orders.placed_at_given, i.id AS item_id, i.sku_id, i.unit_price,
+       coalesce(i.product_line, '') AS game, {pieces},
        i.restocked, {in_full} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
        coalesce(orders.refund_amt, 0) AS refunded,
        coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0))
@@ -151,22 +152,21 @@ SELECT i.id, i.sku_id AS card, {sold_on} AS day, {wanted} AS wanted,
               GROUP BY 1) u ON u.item_id = i.id
 
 -- name: with_rule
-SELECT line.*, CASE WHEN i.unit_price IS NULL OR c.id IS NULL THEN {unknown_rule}
+SELECT line.*, CASE WHEN line.unit_price IS NULL OR c.id IS NULL THEN {unknown_rule}
                     ELSE coalesce(change.rule_id, {no_rule}) END AS rule_id
   FROM ({lines}) line
-  JOIN orders ON orders.seller_id = :seller AND orders.id = line.order_id
-  LEFT JOIN order_item i ON i.seller_id = :seller AND i.id = line.item_id
-  LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = i.sku_id
+  LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = line.sku_id
   LEFT JOIN LATERAL (
        SELECT p.rule_id FROM price_change p
          JOIN price_run r ON r.seller_id = :seller AND r.id = p.run_id
-        WHERE p.seller_id = :seller AND p.card_id = c.id AND p.new_price = i.unit_price
-          AND r.finished_at <= coalesce(orders.placed_at_given,
-              timezone(:zone, CAST(orders.order_date + 1 AS timestamp)))
+        WHERE p.seller_id = :seller AND p.card_id = c.id AND p.new_price = line.unit_price
+          AND r.finished_at <= coalesce(line.placed_at_given,
+              timezone(:zone, CAST(line.ordered + 1 AS timestamp)))
         ORDER BY p.run_id DESC LIMIT 1) change ON true
 
 -- name: costed
-SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
+SELECT s.order_id, s.ordered, s.placed_at_given, s.day, s.item_id, s.sku_id, s.unit_price,
+       s.game,
        CASE WHEN returned OR s.item_id IS NULL THEN 0
             ELSE greatest(0, s.pieces - s.restocked) END AS pieces,
        CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,

@@ -3,13 +3,16 @@ outdated day, together with the sums of sales.
 
 `customer_order` contains the customer of each order. It replaces an index on an expression of
 `orders`, which PostgreSQL would not use under row-level security (`models.py`). The table also has
-the former customer of an order whose buyer's name changed. While any day of a seller is outdated,
-readers sum all orders instead.
+the former customer of an order whose buyer's name changed.
+
+A refresh of more days than one turn computes the sums of customers only in its last turn, and then
+those of all customers. `customer_count` has no row of the seller until then. Readers sum all orders
+instead while this row is missing or any day of the seller is outdated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
@@ -17,16 +20,17 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.session import run
-from cardsync.platform.derived.sales_by_day import UNDATED
-from cardsync.sales.lots.line_profit import lines_of
-from cardsync.sales.lots.profit_by_day import settings_of_shop
+from cardsync.platform.database.transaction_settings import joined_by_hash
+from cardsync.platform.value_types import Values
+from cardsync.sales.lots.profit_by_day import OF_DAYS, of_days
 from cardsync.sales.orders.models import BUYER_HASH
 
-# True while any day is outdated; a reader must then sum all orders itself.
-STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
-# A shop's first upload contains years of days, and each part reads all orders of the shop again, so
-# parts are as large as memory allows.
-ORDERS_AT_ONCE: Final = 20_000
+_COMPLETE: Final = "EXISTS (SELECT FROM customer_count WHERE seller_id = :seller)"
+# True while a reader must sum all orders itself.
+STALE: Final = f"""
+    EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller) OR NOT {_COMPLETE}
+"""
+# The sums of more customers are not looked up customer by customer: all are computed.
 NAMES_AT_ONCE: Final = 20_000
 NAMELESS: Final = "hashtextextended('', 0)"
 SUMS: Final = """
@@ -40,42 +44,39 @@ REFUNDS: Final = """
     max(id) FILTER (WHERE refund_amt IS NOT NULL) AS newest_refunded
 """
 EARNED: Final = "sum(m.pieces) AS pieces, sum(m.costed) AS costed, sum(m.profit) AS profit"
-# The orders of the days with their current customer (`name`) and their stored customer (`former`).
-_FOUND: Final = f"""
-    SELECT orders.id, {BUYER_HASH} AS name, m.name AS former
-      FROM orders LEFT JOIN customer_order m ON m.seller_id = :seller AND m.order_id = orders.id
-     WHERE orders.seller_id = :seller AND {{on}}
-"""
-_ON_DAYS: Final = "orders.order_date = ANY (CAST(:days AS date[]))"
-_WITHOUT_DAY: Final = "orders.order_date IS NULL"
-_ORDERS: Final = f"""
-    SELECT order_date, count(*) FROM orders WHERE seller_id = :seller AND {_ON_DAYS} GROUP BY 1
-"""
-_NAME: Final = """
-    INSERT INTO customer_order (seller_id, order_id, name)
-    SELECT CAST(:seller AS bigint), given.order_id, given.name
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:names AS bigint[])) AS given (order_id, name)
-    ON CONFLICT (seller_id, order_id) DO UPDATE SET name = excluded.name
+# The current and the former customers of the days' orders.
+_TOUCHED: Final = f"""
+    SELECT DISTINCT name FROM (
+        SELECT {BUYER_HASH} AS name FROM orders WHERE orders.seller_id = :seller AND {OF_DAYS}
+        UNION ALL
+        SELECT m.name FROM orders
+          JOIN customer_order m ON m.seller_id = :seller AND m.order_id = orders.id
+         WHERE orders.seller_id = :seller AND {OF_DAYS}) touched
+     WHERE name <> {NAMELESS} LIMIT :most
 """
 # An order without counted lines, such as a cancelled order, has a profit of 0.
-_EARN: Final = f"""
-    UPDATE customer_order m SET pieces = e.pieces, costed = e.costed, profit = e.profit
-      FROM (SELECT given.id, coalesce(sum(line.pieces), 0) AS pieces,
-                   coalesce(sum(line.costed), 0) AS costed, coalesce(sum(line.profit), 0) AS profit
-              FROM unnest(CAST(:ids AS bigint[])) AS given (id)
-              LEFT JOIN ({lines_of("AND orders.id = ANY (CAST(:ids AS bigint[]))")}) line
-                ON line.order_id = given.id
-             GROUP BY 1) e
-     WHERE m.seller_id = :seller AND m.order_id = e.id
-       AND (m.pieces, m.costed, m.profit) IS DISTINCT FROM (e.pieces, e.costed, e.profit)
+_NAME: Final = f"""
+    INSERT INTO customer_order AS kept (seller_id, order_id, name, pieces, costed, profit)
+    SELECT CAST(:seller AS bigint), orders.id, {BUYER_HASH}, coalesce(m.pieces, 0),
+           coalesce(m.costed, 0), coalesce(m.profit, 0)
+      FROM orders LEFT JOIN (SELECT order_id, {EARNED} FROM refreshed_line m GROUP BY 1) m
+                    ON m.order_id = orders.id
+     WHERE orders.seller_id = :seller AND {OF_DAYS}
+    ON CONFLICT (seller_id, order_id) DO UPDATE
+       SET name = excluded.name, pieces = excluded.pieces, costed = excluded.costed,
+           profit = excluded.profit
+     WHERE (kept.name, kept.pieces, kept.costed, kept.profit)
+           IS DISTINCT FROM (excluded.name, excluded.pieces, excluded.costed, excluded.profit)
 """
+_NAMED: Final = "name = ANY (CAST(:names AS bigint[]))"
+_ALL: Final = f"name <> {NAMELESS}"
 _COUNTED: Final = """
-    SELECT count(*), count(*) FILTER (WHERE order_count > 1) FROM customer_sum
-     WHERE seller_id = :seller AND name = ANY (CAST(:names AS bigint[]))
+    SELECT count(*) AS customers, count(*) FILTER (WHERE order_count > 1) AS repeat
+      FROM customer_sum WHERE seller_id = :seller AND {which}
 """
 _GONE: Final = """
     DELETE FROM customer_sum c
-     WHERE c.seller_id = :seller AND c.name = ANY (CAST(:names AS bigint[]))
+     WHERE c.seller_id = :seller AND c.{which}
        AND NOT EXISTS (SELECT FROM customer_order m
                         WHERE m.seller_id = :seller AND m.name = c.name)
 """
@@ -96,12 +97,13 @@ _KEEP: Final = f"""
     INSERT INTO customer_sum AS kept (seller_id, name, {", ".join(_COLUMNS)})
     SELECT CAST(:seller AS bigint), m.name, {SUMS}, {REFUNDS}, {EARNED}
       FROM customer_order m JOIN orders ON orders.seller_id = :seller AND orders.id = m.order_id
-     WHERE m.seller_id = :seller AND m.name = ANY (CAST(:names AS bigint[]))
+     WHERE m.seller_id = :seller AND m.{{which}}
      GROUP BY m.name
     ON CONFLICT (seller_id, name) DO UPDATE
        SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
      WHERE ({_side("kept")}) IS DISTINCT FROM ({_side("excluded")})
 """
+_WAIT: Final = "DELETE FROM customer_count WHERE seller_id = :seller"
 _COUNT: Final = """
     INSERT INTO customer_count AS kept (seller_id, customers, repeat_customers)
     VALUES (:seller, :customers, :repeat)
@@ -111,58 +113,42 @@ _COUNT: Final = """
 """
 
 
-async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    """Store the sums of the customers with orders on `days`, in the transaction that stores the
-    sums of these days.
+async def keep_customers(
+    session: AsyncSession, seller_id: int, days: Sequence[date], *, last: bool
+) -> None:
+    """Store the profit and the customers of the orders on `days`, and in the last turn of a refresh
+    the sums of customers, in the transaction that stores the sums of these days.
 
-    An order that another transaction writes meanwhile marks its day as outdated again, so this
-    transaction updates only the customers that it has read.
+    An order that another transaction writes meanwhile marks its day as outdated again, so the next
+    refresh corrects the sums of its customer.
     """
-    values = {"seller": seller_id, "days": list(days)}
-    orders = {row[0]: row[1] for row in await session.execute(text(_ORDERS), values)}
-    for part in _parts(days, orders):
-        await _keep_some(session, seller_id, part)
+    values: Values = {"seller": seller_id, "most": NAMES_AT_ONCE + 1, **of_days(days)}
+    anew = not last or not await session.scalar(text(f"SELECT {_COMPLETE}"), values)
+    touched: list[int] = []
+    if days and not anew:
+        touched = list(await session.scalars(text(_TOUCHED), values))
+        anew = len(touched) > NAMES_AT_ONCE
+    if days:
+        await run(session, _NAME, values)
+    if anew:
+        await run(session, _WAIT, values)
+    if last:
+        await _sum(session, seller_id, None if anew else sorted(touched))
 
 
-def _parts(days: Sequence[date], orders: Mapping[date, int]) -> Iterator[list[date]]:
-    """Divide the days into parts of up to `ORDERS_AT_ONCE` orders, or of one larger day."""
-    part: list[date] = []
-    held = 0
-    for day in days:
-        if part and held + orders.get(day, 0) > ORDERS_AT_ONCE:
-            yield part
-            part, held = [], 0
-        part.append(day)
-        held += orders.get(day, 0)
-    if part:
-        yield part
-
-
-async def _keep_some(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    values = {"seller": seller_id, "days": list(days)}
-    found = list(await session.execute(text(_FOUND.format(on=_ON_DAYS)), values))
-    if UNDATED in days:
-        found += await session.execute(text(_FOUND.format(on=_WITHOUT_DAY)), values)
-    nameless = await session.scalar(text(f"SELECT {NAMELESS}"))
-    renamed = [(row.id, row.name) for row in found if row.name != row.former]
-    names = {row.name for row in found} | {row.former for row in found}
-    touched = sorted(names - {None, nameless})
-    if renamed:
-        ids, new = zip(*renamed, strict=True)
-        await run(session, _NAME, {"seller": seller_id, "ids": list(ids), "names": list(new)})
-    if found:
-        settings = await settings_of_shop(session, seller_id)
-        await run(session, _EARN, settings | {"ids": [row.id for row in found]})
-    for first in range(0, len(touched), NAMES_AT_ONCE):
-        some = {"seller": seller_id, "names": touched[first : first + NAMES_AT_ONCE]}
-        await _sum(session, some)
-
-
-async def _sum(session: AsyncSession, names: Mapping[str, object]) -> None:
-    before = (await session.execute(text(_COUNTED), names)).one()
+async def _sum(session: AsyncSession, seller_id: int, names: Sequence[int] | None) -> None:
+    """Store the sums of the customers with these names; without `names`, of all customers."""
+    values: Values = {"seller": seller_id, "names": names}
+    which = _ALL if names is None else _NAMED
+    counted = _COUNTED.format(which=which)
+    before: dict[str, int] = {}
+    if names is None:
+        await session.execute(text(joined_by_hash()))
+    else:
+        before = (await session.execute(text(counted), values)).one()._asdict()
     for statement in (_GONE, _KEEP):
-        await session.execute(text(statement), names)
-    after = (await session.execute(text(_COUNTED), names)).one()
-    more = {"customers": after[0] - before[0], "repeat": after[1] - before[1]}
-    if any(more.values()):
-        await session.execute(text(_COUNT), {"seller": names["seller"]} | more)
+        await run(session, statement.format(which=which), values)
+    after = (await session.execute(text(counted), values)).one()._asdict()
+    more = {name: count - before.get(name, 0) for name, count in after.items()}
+    if names is None or any(more.values()):
+        await run(session, _COUNT, {"seller": seller_id} | more)

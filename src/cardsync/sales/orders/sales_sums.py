@@ -15,8 +15,9 @@ from cardsync.sales.orders.customer_sums import keep_customers
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     days = await keep_days(session, asked.seller_id, asked.now)
     await keep_profit(session, asked.seller_id, days)
-    await keep_customers(session, asked.seller_id, days)
-    return len(days) < DAYS_AT_ONCE
+    last = len(days) < DAYS_AT_ONCE
+    await keep_customers(session, asked.seller_id, days, last=last)
+    return last
 
 
 SALES_SUMS = KeptFigure[None](

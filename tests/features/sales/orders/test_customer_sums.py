@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import schedule
 from builders import an_order
+from cardsync.sales.orders.sales_sums import SALES_SUMS
 from orders_builder import apply_alone, keep_sums
 
+READ = ("orders", "order_item", "customer_order", "customer_sum")
 FIRST = date(2026, 7, 1)
 NAMES = ("Ann", "ANN", "Bob", "Zoë", "")
 MARKETPLACE = ZoneInfo("America/New_York")
@@ -123,6 +125,18 @@ async def out_of_date(seller):
     return bool(rows)
 
 
+def in_turns_of(days, monkeypatch):
+    for module in ("platform.derived.sales_by_day", "sales.orders.sales_sums"):
+        monkeypatch.setattr(f"cardsync.{module}.DAYS_AT_ONCE", days)
+
+
+async def kept_rows(seller):
+    tables = ("customer_order", "customer_sum", "customer_count")
+    counted = [f"(SELECT count(*) FROM {t} WHERE seller_id = :id) AS {t}" for t in tables]
+    [rows] = await seller.service.sql(seller.id, f"SELECT {', '.join(counted)}", id=seller.id)
+    return dict(rows)
+
+
 @pytest.mark.day
 @schedule.deeper
 @settings(
@@ -176,6 +190,32 @@ async def test_keepers_and_writers_at_once_leave_no_old_sum(a_seller):
         assert await as_the_api_says(seller) == await as_the_orders_say(seller)
 
 
+async def test_customers_are_exact_after_each_turn_of_a_refresh(a_seller, monkeypatch):
+    """The days of another zone are outdated too, but not those of its customers' orders."""
+    in_turns_of(1, monkeypatch)
+    seller = await a_seller()
+    await seller.orders([order(n, n % 5, NAMES[n % 4]) for n in range(1, 8)])
+    await seller.set(time_zone="Europe/Berlin")
+    # The newest day, which the first turn stores.
+    await apply_alone(seller, "/orders", [order(4, 4, "Zoë", total=77), order(8, 4, "Bob")])
+    told = await as_the_orders_say(seller)
+    turns = 0
+    while await SALES_SUMS.work_off(seller.service.work, seller.id):
+        turns += 1
+        assert await as_the_api_says(seller) == told
+    assert turns > 5
+    assert (await kept_rows(seller))["customer_count"] == 1
+
+
+async def test_many_touched_customers_are_summed_together(a_seller, monkeypatch):
+    monkeypatch.setattr("cardsync.sales.orders.customer_sums.NAMES_AT_ONCE", 1)
+    seller = await a_seller()
+    for turn in range(2):
+        await seller.orders([order(n, n % 5, NAMES[(n + turn) % 5]) for n in range(1, 8)])
+        assert await as_the_api_says(seller) == await as_the_orders_say(seller)
+    assert (await kept_rows(seller))["customer_sum"] == 3
+
+
 async def test_a_customer_of_another_seller_is_unknown(a_seller):
     seller, other = await a_seller(), await a_seller()
     await seller.orders([order(1, 0, "Ann")])
@@ -187,13 +227,14 @@ async def test_a_customer_of_another_seller_is_unknown(a_seller):
         assert {row["seller_id"] for row in rows} == {other.id}
 
 
-async def rows_read(owner_url: str) -> int:
-    """How many rows the orders' tables have been read, all transactions together."""
+async def rows_read(owner_url: str, *tables: str) -> int:
+    """How many rows of the tables have been read, all transactions together."""
     with psycopg.connect(owner_url, autocommit=True) as connection:
         connection.execute("SELECT pg_stat_force_next_flush()")
         found = connection.execute(
             "SELECT sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) FROM pg_stat_user_tables"
-            " WHERE relname IN ('orders', 'order_item', 'customer_order', 'customer_sum')"
+            " WHERE relname = ANY (%s)",
+            [list(tables)],
         ).fetchone()
     return int(found[0]) if found else 0
 
@@ -209,7 +250,7 @@ async def test_a_new_shop_that_statistics_do_not_know_is_read_a_few_times(a_sell
         with psycopg.connect(owner_url, autocommit=True) as connection:
             connection.execute("ANALYZE orders, order_item, customer_order, customer_sum")
         await apply_alone(seller, "/orders", orders)
-        before = await rows_read(owner_url)
+        before = await rows_read(owner_url, *READ)
         for _ in range(2):
             await seller.service.sql(
                 seller.id,
@@ -217,4 +258,21 @@ async def test_a_new_shop_that_statistics_do_not_know_is_read_a_few_times(a_sell
                 id=seller.id,
             )
             await keep_sums(seller)
-    assert await rows_read(owner_url) - before < 100 * 3_000
+    assert await rows_read(owner_url, *READ) - before < 100 * 3_000
+
+
+async def test_the_customers_of_a_first_refresh_of_many_turns_are_summed_once(
+    a_seller, owner_url, monkeypatch
+):
+    in_turns_of(1, monkeypatch)
+    seller = await a_seller()
+    orders = [order(n, n % 40, f"Buyer {n % 150}") for n in range(1_200)]
+    await apply_alone(seller, "/orders", orders)
+    before = await rows_read(owner_url, "customer_order", "customer_sum")
+    await keep_sums(seller)
+    rows = await kept_rows(seller)
+    assert (rows["customer_order"], rows["customer_sum"]) == (1_200, 150)
+    # Each of the 40 turns would read most of them.
+    read = await rows_read(owner_url, "customer_order", "customer_sum") - before
+    assert read < 10 * 1_200
+    assert await as_the_api_says(seller) == await as_the_orders_say(seller)

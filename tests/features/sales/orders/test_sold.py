@@ -246,13 +246,15 @@ async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_s
     seller = await a_shop(a_seller)
     kept_plans = []
 
-    async def beside(session, seller_id, days):
-        await keep_customers(session, seller_id, days)
-        found = "FROM pg_prepared_statements WHERE statement LIKE '%customer_%'"
-        kept_plans.extend(await session.scalars(text(f"SELECT generic_plans {found}")))
+    async def beside(session, seller_id, days, *, last):
+        await keep_customers(session, seller_id, days, last=last)
+        found = "FROM pg_prepared_statements WHERE statement LIKE :like"
+        counted = text(f"SELECT generic_plans {found}")
+        kept_plans.extend(await session.scalars(counted, {"like": "%customer_%"}))
 
     with monkeypatch.context() as patched:
-        patched.setattr("cardsync.sales.orders.customer_sums.ORDERS_AT_ONCE", 1)
+        for module in ("platform.derived.sales_by_day", "sales.orders.sales_sums"):
+            patched.setattr(f"cardsync.{module}.DAYS_AT_ONCE", 2)
         patched.setattr("cardsync.sales.orders.sales_sums.keep_customers", beside)
         rows = [order(n, n % 30) for n in range(60)]
         report = await seller.orders(rows)
