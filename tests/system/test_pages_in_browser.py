@@ -627,6 +627,9 @@ def test_cards_are_scrolled_to_any_place_without_a_jump(browser: Browser, shop: 
         page.wait_for_url("**/cards?sort=price&page=4")
         settled(page)
         assert row.bounding_box() == top
+        rows = page.locator("tbody[data-page='4'] > tr")
+        numbers = rows.evaluate_all("rows => rows.map(row => Number(row.ariaRowIndex))")
+        assert numbers == list(range(152, 202))
         assert page.locator(".selection .n").get_attribute("data-count") == "1"
         page.reload()
         row.wait_for()

@@ -133,16 +133,22 @@ function stretch() {
   }
 }
 
-// Returns the first and the last visible page, and the last page of all.
-function seen() {
+// Returns the numbers of the first visible row and of the first row below the visible ones, from 0.
+function inSight() {
   const box = scrolls() ? grid.region.getBoundingClientRect() : { top: 0, bottom: innerHeight };
   const first = grid.above.rows[0].hidden ? pages()[0] : grid.above;
   const start = first.getBoundingClientRect().top;
-  const last = Math.ceil(grid.total / grid.size);
-  const at = y => Math.floor((y - start) / grid.height / grid.size) + 1;
-  const within = page => Math.max(1, Math.min(last, page));
   const top = Math.max(box.top, 0) + grid.table.tHead.offsetHeight;
-  return [within(at(top)), within(at(Math.min(box.bottom, innerHeight))), last];
+  const bottom = Math.min(box.bottom, innerHeight);
+  return [Math.floor((top - start) / grid.height), Math.ceil((bottom - start) / grid.height)];
+}
+
+// Returns the first and the last visible page, and the last page of all.
+function seen() {
+  const last = Math.ceil(grid.total / grid.size);
+  const [from, to] = inSight();
+  const at = row => Math.max(1, Math.min(last, Math.floor(row / grid.size) + 1));
+  return [at(from), at(to - 1), last];
 }
 
 // Returns the next page to load: a visible one, else a neighbor of the visible ones.
@@ -197,8 +203,8 @@ async function bring(number, signal) {
   if (mine !== grid || !intact()) return true;
   const lost = wanted.length - page.rows.length;
   if (lost) page.append(filler(lost * grid.height));
-  place(page);
   count(page);
+  place(page);
   stretch();
   document.dispatchEvent(new CustomEvent("cardsync:rows"));
   return true;
@@ -214,21 +220,37 @@ function giveUp() {
   return false;
 }
 
+// After a jump the rows in sight are laid out first. The others of their page follow once those are
+// painted; until then, gaps are as high.
+function layOutLater(page) {
+  const before = (numberOf(page) - 1) * grid.size;
+  const [from, to] = inSight().map(row => Math.max(0, row - before));
+  const rows = [...page.rows];
+  for (const some of [rows.slice(0, from), rows.slice(to)]) {
+    if (!some.length) continue;
+    const gap = filler(some.length * grid.height);
+    some[0].before(gap);
+    for (const row of some) row.remove();
+    requestAnimationFrame(() => setTimeout(() => gap.replaceWith(...some)));
+  }
+}
+
 function place(page) {
+  for (const box of all("input[name=card_ids]", page)) {
+    const kept = find(`input[value="${box.value}"]`, grid.kept);
+    if (!kept) continue;
+    box.checked = true;
+    kept.closest("tr").remove();
+  }
   const number = numberOf(page);
   const there = pages();
   const [first, last] = [numberOf(there[0]), numberOf(there.at(-1))];
   if (number === last + 1) there.at(-1).after(page);
   else if (number === first - 1) there[0].before(page);
   else {
+    layOutLater(page);
     grid.above.after(page);
     there.forEach(leave);
-  }
-  for (const box of all("input[name=card_ids]", page)) {
-    const kept = find(`input[value="${box.value}"]`, grid.kept);
-    if (!kept) continue;
-    box.checked = true;
-    kept.closest("tr").remove();
   }
   const now = pages();
   if (now.length > PAGES_KEPT) leave(number === numberOf(now[0]) ? now.at(-1) : now[0]);
