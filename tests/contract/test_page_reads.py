@@ -60,7 +60,7 @@ MOST = {
     "/pricing/rules/new": Reads(5, 28),
     "/pricing/rules/{rule_id:int}": Reads(6, 33),
     "/pricing/tests": Reads(2, 6),
-    "/pricing/presets": Reads(7, 37),
+    "/pricing/presets": Reads(3, 28),
     "/pricing/sales": Reads(2, 7),
     "/pricing/sales/new": Reads(4, 22),
     "/pricing/settings": Reads(2, 5),
@@ -114,10 +114,10 @@ MOST = {
     "/buying/buylist": Reads(2, 5),
     "/add-cards": Reads(2, 6),
     "/add-cards/recover": Reads(2, 5),
-    "/set-up/presets": Reads(14, 75),
-    "/set-up/agent": Reads(14, 75),
-    "/set-up/prices": Reads(14, 75),
-    "/set-up/uploads/{upload_id:int}": Reads(14, 75),
+    "/set-up/presets": Reads(5, 51),
+    "/set-up/agent": Reads(5, 51),
+    "/set-up/prices": Reads(5, 51),
+    "/set-up/uploads/{upload_id:int}": Reads(5, 51),
 }
 
 

@@ -54,9 +54,8 @@ from cardsync.shop.operators import catalog_installs
 from cardsync.shop.operators.catalog_installs import NoCatalog
 from cardsync.shop.today.listed_value import read_listed_value
 from cardsync.shop.today.schemas import ListedDay
-from cardsync.stock.cards.card_filter import CardFilter, CardPage
-from cardsync.stock.cards.queries import find_cards
-from cardsync.stock.cards.schemas import FoundCards
+from cardsync.stock.cards.card_filter import CardFilter
+from cardsync.stock.cards.queries import count_cards
 from cardsync.web.forms import Form, go, public_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
@@ -258,30 +257,22 @@ async def _read(
 
 
 async def _look(request: PageRequest, caller: Caller, heavy: HeavyWork) -> FirstLook:
-    every = await _found(request, caller, CardFilter(status="all"))
-    stock = await _found(request, caller, CardFilter())
-    limited = await _found(request, caller, CardFilter(search="is:capped"))
     now = clock.now()
     async with reading(request) as reads:
-        value, (file, known) = await at_once(
-            read_listed_value(reads, caller, 1, now), sums_of_file(reads, caller, now)
+        counts, value, (file, known) = await at_once(
+            at_once(
+                count_cards(reads, caller, CardFilter(status="all")),
+                count_cards(reads, caller, CardFilter(), worth=True),
+                count_cards(reads, caller, CardFilter(search="is:capped")),
+            ),
+            read_listed_value(reads, caller, 1, now),
+            sums_of_file(reads, caller, now),
         )
+    (cards, _), (in_stock, worth), (limited, _) = counts
     # The listed value is computed a moment after an import, so the day's figure may be old.
-    listed = next((day for day in value.days if day.cards == stock.total), None)
-    return FirstLook(
-        every.total,
-        stock.total,
-        stock.worth,
-        listed,
-        limited.total,
-        file if file.total else None,
-        words_of(await reasons_of(heavy, caller, now, known)),
-    )
-
-
-async def _found(request: PageRequest, caller: Caller, wanted: CardFilter) -> FoundCards:
-    async with reading(request) as reads:
-        return await find_cards(reads, caller, wanted, CardPage(per_page=1), worth=True)
+    listed = next((day for day in value.days if day.cards == in_stock), None)
+    reasons = words_of(await reasons_of(heavy, caller, now, known))
+    return FirstLook(cards, in_stock, worth, listed, limited, file if file.total else None, reasons)
 
 
 @post_form("/set-up/presets")

@@ -62,12 +62,19 @@ async def compare(
     every = replace(run, rules=[*own, *drafts.values()])
     one_in = await one_in_of(session, caller.seller_id) if sample else 1
     read = await read_stock(session, account, every, card_ids=sample_of(one_in))
-    found = []
-    for preset, draft in drafts.items():
-        effect = await simulate_stock(_priced_by(read, draft))
-        shown = await preview.figures(session, caller, effect, EXAMPLES)
-        found.append(PresetShown(preset, draft.name, preset in live, times(shown, one_in)))
-    return Compared(found, one_in)
+    # Of each preset's cards only the figures stay in memory.
+    effects = [
+        await preview.summed(await simulate_stock(_priced_by(read, draft)), EXAMPLES)
+        for draft in drafts.values()
+    ]
+    shown = await preview.figures_of(session, caller, effects)
+    return Compared(
+        [
+            PresetShown(preset, draft.name, preset in live, times(figures, one_in))
+            for (preset, draft), figures in zip(drafts.items(), shown, strict=True)
+        ],
+        one_in,
+    )
 
 
 def _priced_by(read: Stock, draft: Rule) -> Stock:

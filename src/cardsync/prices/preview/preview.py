@@ -165,6 +165,22 @@ async def _where(
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
 
 
+class Summed(NamedTuple):
+    """The figures of priced cards, the cards with the largest moves, and those whose target would
+    differ from the last run's target: their number and the first of them.
+    """
+
+    run: Run
+    counts: JsonObject
+    moves: Sequence[NamedRow]
+    differs: int
+    differing: Sequence[NamedRow]
+
+    @property
+    def ids(self) -> list[int]:
+        return [card["marketplace_id"] for card in (*self.moves, *self.differing)]
+
+
 async def figures(
     session: AsyncSession,
     caller: Caller,
@@ -172,34 +188,52 @@ async def figures(
     most: int = LARGEST,
 ) -> Preview:
     """Return the preview with the largest moves."""
-    counts, moves, differing = await asyncio.to_thread(
-        lambda: (
+    [shown] = await figures_of(session, caller, [await summed(effect, most)])
+    return shown
+
+
+async def summed(effect: Effect, most: int) -> Summed:
+    """Add up the cards, in a worker thread."""
+
+    def add_up() -> Summed:
+        differing = effect.moves("target_price", "target")
+        return Summed(
+            effect.run,
             _counts(effect),
             effect.moves().head(most).to_dicts(),
-            # The cards whose target would differ from the last run's target.
-            effect.moves("target_price", "target"),
+            differing.height,
+            differing.head(DIFFERING).to_dicts(),
         )
-    )
-    first = differing.head(DIFFERING).to_dicts()
-    ids = [card["marketplace_id"] for card in (*moves, *first)]
-    known = await cards_of(session, caller.seller_id, ids)
-    observed = await observed_for(session, effect.run.live)
-    return Preview(
-        **counts,
-        differs=differing.height,
-        differing=[
-            DifferingCard(
-                row["marketplace_id"],
-                *known[row["marketplace_id"]],
-                dollars_or_none(row["current_price"]),
-                dollars_or_none(row["target_price"]),
-                dollars_or_none(row["target"]),
-            )
-            for row in first
-        ],
-        largest=[largest_move(row, "target", known, effect.run) for row in moves],
-        warnings=missing_evidence.warnings_of(effect.run.live, observed),
-    )
+
+    return await asyncio.to_thread(add_up)
+
+
+async def figures_of(
+    session: AsyncSession, caller: Caller, effects: Sequence[Summed]
+) -> list[Preview]:
+    """Return a preview for each of the figures. The cards of all are read together."""
+    known = await cards_of(session, caller.seller_id, [id for one in effects for id in one.ids])
+    live = [rule for one in effects for rule in one.run.live]
+    observed = await observed_for(session, live)
+    return [
+        Preview(
+            **one.counts,
+            differs=one.differs,
+            differing=[
+                DifferingCard(
+                    row["marketplace_id"],
+                    *known[row["marketplace_id"]],
+                    dollars_or_none(row["current_price"]),
+                    dollars_or_none(row["target_price"]),
+                    dollars_or_none(row["target"]),
+                )
+                for row in one.differing
+            ],
+            largest=[largest_move(row, "target", known, one.run) for row in one.moves],
+            warnings=missing_evidence.warnings_of(one.run.live, observed),
+        )
+        for one in effects
+    ]
 
 
 def _counts(effect: Effect) -> JsonObject:
