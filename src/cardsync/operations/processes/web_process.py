@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 
 from granian import Granian
@@ -106,11 +107,12 @@ def web_app() -> object:
     gc.collect()
     gc.freeze()
     gc.enable()
-    # The process answers meanwhile, because all templates take a second.
-    Thread(target=_compile_templates, args=(app,), daemon=True, name="templates").start()
+    # The process answers meanwhile, because to compile all templates takes seconds.
+    folder = settings.data_dir / "templates"
+    Thread(target=_compile_templates, args=(app, folder), daemon=True, name="templates").start()
     return app
 
 
-def _compile_templates(app: Litestar) -> None:
-    compile_all(app)
+def _compile_templates(app: Litestar, folder: Path) -> None:
+    compile_all(app, folder)
     gc.freeze()
