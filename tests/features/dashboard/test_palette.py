@@ -125,8 +125,14 @@ async def test_a_hit_has_its_price_and_stock_and_what_can_be_sold_comes_first(a_
     ]
     await seller.import_csv(a_csv(*(row | {"Total Quantity": "1"} for row in rows)))
     await seller.import_csv(a_csv(*rows))
-    page = (await (await signed_in(seller)).get("/find?search=ant&part=cards")).text
+    browser = await signed_in(seller)
+    page = (await browser.get("/find?search=ant")).text
     assert re.findall(r"Ant [ABC]", page) == ["Ant B", "Ant C", "Ant A"]
+    parts = [
+        (await browser.get(f"/find?search=ant&part={part}&most=4")).text
+        for part in ("cards", "sold_out")
+    ]
+    assert [re.findall(r"Ant [ABC]", part) for part in parts] == [["Ant B", "Ant C"], ["Ant A"]]
     assert "$7.50" in page
     assert "3 copies" in page
     assert "out of stock" in page

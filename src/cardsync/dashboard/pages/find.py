@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from litestar import get
 from litestar.response import Template
@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.goals import PALETTE, goals_for
 from cardsync.dashboard.goals import found as goals_of
 from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.platform.kit.row_pages import read_paging
 from cardsync.prices.rules import rule_sets
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.queries import find_orders
@@ -56,11 +57,11 @@ class Kind(NamedTuple):
 @get("/find")
 async def find_page(request: PageRequest, caller: Caller) -> Template:
     """Show the results for the words. `part` restricts them to one entry of PARTS, so that the
-    palette shows each part as it arrives.
+    palette shows each part as it arrives, and `most` limits that part's cards.
     """
     words = (request.query_params.get("search") or "").strip()[:WORDS_MOST]
     part = PARTS.get(request.query_params.get("part", ""))
-    parts = [part] if part else [_pages, *PARTS.values()]
+    parts = [part] if part else _SECTIONS
     found = await asyncio.gather(*(one(request, caller, words) for one in parts if words))
     kinds = [kind for kinds in found for kind in kinds if kind.hits]
     return show(request, caller, "found.html" if part else "find.html", words=words, kinds=kinds)
@@ -87,24 +88,41 @@ def as_search(words: str) -> str:
 
 
 async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    """Find cards in stock. If few match, sold-out cards fill the list."""
+    [active] = await _in_stock(request, caller, words)
+    if len(active.hits) == MOST:
+        return [active]
+    [gone] = await _sold_out(request, caller, words)
+    total = (active.total or 0) + (gone.total or 0)
+    hits = [*active.hits, *gone.hits][:MOST]
+    return [gone._replace(hits=hits, total=total)]
+
+
+async def _in_stock(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    return await _of_status(request, caller, words, "", counted=False)
+
+
+async def _sold_out(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    return await _of_status(request, caller, words, "gone", counted=True)
+
+
+async def _of_status(
+    request: PageRequest, caller: Caller, words: str, status: Literal["", "gone"], *, counted: bool
+) -> list[Kind]:
     search = as_search(words)
     seconds = provide_settings(request.app.state).read_seconds
-    page = CardPage(per_page=MOST)
+    wanted = CardFilter(search=search, status=status or "active")
+    most = read_paging(None, request.query_params.get("most"), MOST, MOST).per_page
     async with reading(request) as reads:
-        wanted = CardFilter(search=search)
-        found = (await search_cards(reads, caller, wanted, page, seconds, counted=False)).found
-    rows, total, status = found.cards, None if found.has_more else found.total, ""
-    if len(rows) < MOST:
-        # If few cards in stock match, sold-out cards fill the list.
-        async with reading(request) as reads:
-            wanted = CardFilter(search=search, status="gone")
-            gone = (await search_cards(reads, caller, wanted, page, seconds)).found
-        rows, total, status = [*rows, *gone.cards], found.total + gone.total, "all"
+        page = CardPage(per_page=most)
+        answer = await search_cards(reads, caller, wanted, page, seconds, counted=counted)
+    found = answer.found
     hits = [
         Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
-        for row in map(card_body, rows[:MOST])
+        for row in map(card_body, found.cards)
     ]
-    return [Kind("Cards", hits, total, url("/cards", search=search, status=status))]
+    every = url("/cards", search=search, status=status and "all")
+    return [Kind("Cards", hits, None if found.has_more else found.total, every)]
 
 
 def _printing(card: CardBody) -> str:
@@ -179,4 +197,6 @@ async def _pages(request: PageRequest, caller: Caller, words: str) -> list[Kind]
     return [Kind("Pages", hits)]
 
 
-PARTS: Final = {"cards": _cards, "orders": _orders, "names": _names}
+_SECTIONS: Final = (_pages, _cards, _orders, _names)
+# The palette requests sold-out cards only if few cards in stock match.
+PARTS: Final = {"cards": _in_stock, "sold_out": _sold_out, "orders": _orders, "names": _names}

@@ -120,7 +120,7 @@ async def approve_under(request: PageRequest, caller: Caller, settings: Settings
 async def _decide(
     request: PageRequest, caller: Caller, settings: Settings, decision: Decision, *more: str
 ) -> tuple[str, list[SeenProposal]]:
-    """Decide about each suggestion, and return the message for the page and the decided suggestions.
+    """Decide about each suggestion, and return the page's message and the decided suggestions.
     Raises OwnerRequired, and the reason of a refusal if only one suggestion was requested.
     """
     caller.must_be_owner()

@@ -183,6 +183,8 @@ function openPalette(words = "") {
   bringPages();
 }
 const PARTS = ["cards", "names", "orders"];
+// Sold-out cards fill the list if fewer cards in stock match.
+const CARDS = 6;
 // A search starts after a pause in typing; each typed character cancels the previous search.
 const REST_MS = 50;
 let asked = new AbortController();
@@ -223,11 +225,13 @@ async function ask(words, signal) {
   const nothing = options().length ? "" : state.dataset.textNothing;
   state.textContent = failed ? state.dataset.textFailed : nothing;
 }
-async function bring(part, words, signal) {
-  const answer = await fetch(`/find?${new URLSearchParams({ search: words, part })}`, { signal });
+async function bring(part, words, signal, most = CARDS) {
+  const query = new URLSearchParams({ search: words, part, most });
+  const answer = await fetch(`/find?${query}`, { signal });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (signal.aborted || !answer.ok) return;
-  for (const link of all("[data-found]", page)) {
+  const links = all("[data-found]", page);
+  for (const link of links) {
     const item = option(...document.adoptNode(link).childNodes);
     const kind = document.createElement("small");
     kind.className = find(".push", item) ? "muted" : "muted push";
@@ -239,6 +243,8 @@ async function bring(part, words, signal) {
     list.append(item);
   }
   if (marked() < 0) mark(0);
+  if (part === "cards" && links.length < CARDS)
+    await bring("sold_out", words, signal, CARDS - links.length);
 }
 if (palette) {
   const text = find("#palette-text");
