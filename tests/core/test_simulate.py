@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 from tests.core.pricing_reference import (
     NOW,
     a_card,
@@ -25,7 +26,7 @@ from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.simulate import Effect, moved, simulate, worth
-from cardsync.prices.inputs.cards_to_price import Choices, Stock
+from cardsync.prices.inputs.cards_to_price import Choices, Stock, price_chosen, price_stock
 from cardsync.prices.plans.price_effect import _priced, at_worst, in_stock
 
 AT_MARKET = Run([Rule(1, "At market", 10, state="published")], SellerPricing(), NOW)
@@ -178,3 +179,13 @@ def test_at_worst_only_cards_are_priced_again_whose_rules_or_guards_may_move(eff
     for column, priced_by in (("today", run), ("worst", replace(run, rules=at_worst(run.rules)))):
         wanted = simulate(priced_by, at_least_one).cards["asks"]
         assert found[column].to_list() == wanted.to_list()
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 21])
+async def test_few_chosen_cards_are_priced_as_a_frame_of_them_is(count):
+    dice = random.Random(count)
+    seller = random_seller(dice)
+    run = Run([random_rule(dice, number) for number in (1, 2)], seller, NOW)
+    rows = [random_card(dice, number, seller) for number in range(1, count + 1)]
+    stock = Stock(Choices(run, [], [], []), frame_of(rows or [a_card()]).head(count))
+    assert_frame_equal(await price_chosen(stock), await price_stock(stock))

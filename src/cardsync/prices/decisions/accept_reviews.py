@@ -32,7 +32,7 @@ from cardsync.prices.decisions.set_targets import (
 )
 from cardsync.prices.engine import breaker
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
-from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
+from cardsync.prices.inputs.cards_to_price import price_chosen, read_stock
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.proposals.decide_proposals import (
     Accepted,
@@ -161,7 +161,7 @@ async def _asked_now(
     """
     run = await run_of(session, account, now)
     stock = await read_stock(session, account, run, card_ids=card_ids)
-    priced = await price_stock(stock)
+    priced = await price_chosen(stock)
     asked = pl.coalesce("after_holdout", "after_rounding")
     price = pl.when(pl.col("blockers") == 0).then(asked)
     rows = priced.select("marketplace_id", price, "sale_id").iter_rows()

@@ -17,7 +17,7 @@ from cardsync.platform.money import from_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.decisions.on_sale import note_accepted
-from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
+from cardsync.prices.inputs.cards_to_price import price_chosen, read_stock
 from cardsync.prices.inputs.rule_rows import live_run
 
 _CARD_IDS: Final = """
@@ -64,7 +64,7 @@ async def retargeted(
     found = await session.scalars(text(_CARD_IDS), {"seller": seller_id, "ids": [*marketplace_ids]})
     account, live = await live_run(session, seller_id, now)
     stock = await read_stock(session, account, live, card_ids=[*found])
-    priced = await price_stock(stock)
+    priced = await price_chosen(stock)
     asked = priced.select("marketplace_id", "sale_id", "pin", "target")
     asked = asked.with_columns(id=stock.cards["id"], was=stock.cards["target_price"])
     await _let_go(session, seller_id, asked)
