@@ -29,6 +29,7 @@ from cardsync.platform.database.read_copy import ReadCopy, read_copy
 from cardsync.platform.database.session import Database
 from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
+from cardsync.prices.preview.warm_up import warm_up
 from cardsync.web.heavy_child import LENGTH, STOP, Answered
 from cardsync.web.heavy_work import FOLDER, TOO_MUCH, HeavyRequest
 from cardsync.web.made_files import MADE
@@ -72,6 +73,7 @@ async def _serve(answers: BinaryIO) -> None:
     )
     working: asyncio.Task[None] | None = None
     async with opening as database, read_copy(settings.read_database_url) as copy:
+        await warm_up(database)
         answers.write(LENGTH.pack(0))
         answers.flush()
         with contextlib.suppress(asyncio.IncompleteReadError):

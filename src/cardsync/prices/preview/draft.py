@@ -95,7 +95,8 @@ async def preview_draft(
     rules = beside(live.rules, draft)
     kept = rules[:-1]
     queries = [draft.query] + ([former.query] if former is not None and former.live else [])
-    found = await selections(session, seller_id, queries)
+    # Most drafts have the query of the rule that they change.
+    found = await selections(session, seller_id, [*dict.fromkeys(queries)])
     bound: Values = {}
     conditions = [
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
