@@ -51,11 +51,20 @@ async def _sends(
     statuses: Counter[int] = Counter()
     limits = httpx.Limits(max_connections=crowd)
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=600, limits=limits) as http:
+        sent, all_sent = 0, asyncio.Event()
+
+        async def noted(event: str, _: object) -> None:
+            nonlocal sent
+            if event == "http11.send_request_body.complete":
+                sent += 1
+                if sent == crowd:
+                    all_sent.set()
 
         async def one() -> None:
-            options = {"json": {}} if method == "POST" else {}
+            body: dict[str, object] | None = {} if method == "POST" else None
             while True:
-                async with http.stream(method, path, **options) as answer:
+                seen = {"trace": noted}
+                async with http.stream(method, path, json=body, extensions=seen) as answer:
                     async for _ in answer.aiter_raw():
                         pass
                 statuses[answer.status_code] += 1
@@ -64,6 +73,8 @@ async def _sends(
                     await asyncio.sleep(0.5)
 
         senders = [asyncio.create_task(one()) for _ in range(crowd)]
+        # The crowd is slow to begin, because it takes what the others leave.
+        await all_sent.wait()
         told.send("begun")
         await asyncio.to_thread(told.recv)
         for sender in senders:
