@@ -232,9 +232,12 @@ class Hand:
 
 
 def fill(made: Ground, seller: int, orders: int, days: int = SIX_YEARS) -> None:
-    """Orders of so many days, with others' orders among them."""
-    neighbours = [made.new_seller().seller_id for _ in range(OTHERS)]
+    """Orders of so many days, with others' orders among them. A second shop on the ground has the
+    others of the first.
+    """
     with made.admin() as connection:
+        alone = connection.execute("SELECT FROM orders LIMIT 1").fetchone() is None
+        neighbours = [made.new_seller().seller_id for _ in range(OTHERS if alone else 0)]
         everybody = [(seller, orders)] + [(one, min(orders, OTHERS_ORDERS)) for one in neighbours]
         rounds = -(-orders // CHUNK)
         for turn in range(rounds):
