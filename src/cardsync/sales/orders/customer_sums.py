@@ -54,14 +54,21 @@ _TOUCHED: Final = f"""
          WHERE orders.seller_id = :seller AND {OF_DAYS}) touched
      WHERE name <> {NAMELESS} LIMIT :most
 """
+# A cluster does not insert the rows of a query that reads `orders` and a temp table.
+_ORDERS: Final = f"""
+    CREATE TEMP TABLE refreshed_order ON COMMIT DROP AS
+    SELECT orders.id AS order_id, {BUYER_HASH} AS name
+      FROM orders WHERE orders.seller_id = :seller AND {OF_DAYS}
+"""
 # An order without counted lines, such as a cancelled order, has a profit of 0.
 _NAME: Final = f"""
     INSERT INTO customer_order AS kept (seller_id, order_id, name, pieces, costed, profit)
-    SELECT CAST(:seller AS bigint), orders.id, {BUYER_HASH}, coalesce(m.pieces, 0),
-           coalesce(m.costed, 0), coalesce(m.profit, 0)
-      FROM orders LEFT JOIN (SELECT order_id, {EARNED} FROM refreshed_line m GROUP BY 1) m
-                    ON m.order_id = orders.id
-     WHERE orders.seller_id = :seller AND {OF_DAYS}
+    SELECT CAST(:seller AS bigint), m.order_id, max(m.name), {EARNED} FROM (
+        SELECT order_id, name, 0 AS pieces, 0 AS costed, CAST(0 AS numeric) AS profit
+          FROM refreshed_order
+        UNION ALL
+        SELECT order_id, NULL, pieces, costed, profit FROM refreshed_line) m
+     GROUP BY m.order_id HAVING max(m.name) IS NOT NULL
     ON CONFLICT (seller_id, order_id) DO UPDATE
        SET name = excluded.name, pieces = excluded.pieces, costed = excluded.costed,
            profit = excluded.profit
@@ -129,7 +136,8 @@ async def keep_customers(
         touched = list(await session.scalars(text(_TOUCHED), values))
         anew = len(touched) > NAMES_AT_ONCE
     if days:
-        await run(session, _NAME, values)
+        for statement in (_ORDERS, _NAME):
+            await run(session, statement, values)
     if anew:
         await run(session, _WAIT, values)
     if last:
