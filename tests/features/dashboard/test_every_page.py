@@ -14,6 +14,7 @@ from browsers import A_PASSWORD, accept, invited, joined, operates, signed_in
 from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.platform import clock
 from dashboard_builder import filled_shop
+from notices_builder import of_service, reaching
 from pages import PAGES, built, filled, routes_of_the_door
 
 MARK = "x-bad"
@@ -181,3 +182,12 @@ async def test_strangers_are_sent_to_the_sign_in_page_from_everywhere(a_seller):
             answer = await stranger.get(page.address(ids))
             assert answer.status_code == 303, page.route
             assert answer.headers["location"].startswith("/sign-in?next="), page.route
+
+
+async def test_developers_see_all_components(a_seller, service, alive):
+    seller = await a_seller()
+    assert (await (await signed_in(seller)).get("/styleguide")).status_code == 404
+    async with reaching(service, alive, development_pages=True) as changed:
+        page = await (await signed_in(of_service(seller, changed))).get("/styleguide")
+    assert page.status_code == 200
+    assert "sort=name" in page.text
