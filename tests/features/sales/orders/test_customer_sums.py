@@ -264,7 +264,7 @@ async def test_a_new_shop_that_statistics_do_not_know_is_read_a_few_times(a_sell
 async def test_the_customers_of_a_first_refresh_of_many_turns_are_summed_once(
     a_seller, owner_url, monkeypatch
 ):
-    in_turns_of(5, monkeypatch)
+    in_turns_of(1, monkeypatch)
     seller = await a_seller()
     orders = [order(n, n % 40, f"Buyer {n % 150}") for n in range(1_200)]
     await apply_alone(seller, "/orders", orders)
