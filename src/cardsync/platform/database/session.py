@@ -59,6 +59,7 @@ class Database:
     polled: PolledReads
     readings: Readings
     slots: Slots
+    spread: Spread
     # The sessions of snapshots, if they read a copy of the database (`read_copy.py`).
     snapshots: async_sessionmaker[AsyncSession] | None = None
 
@@ -128,7 +129,7 @@ class Database:
         try:
             sessions = async_sessionmaker(engine, expire_on_commit=False, info={SEAL: seal})
             polled = PolledReads(hot, spread, planned=not plans)
-            yield cls(plain, engine, sessions, hot, polled, readings, slots)
+            yield cls(plain, engine, sessions, hot, polled, readings, slots, spread)
         finally:
             await readings.pool.close()
             await hot.close()

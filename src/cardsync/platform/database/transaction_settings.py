@@ -64,6 +64,14 @@ def planned_each_time() -> str:
     return "SET LOCAL plan_cache_mode = force_custom_plan"
 
 
+def sent_to_nodes() -> str:
+    """Send each statement to its node over a connection. A node that keeps the seller's rows itself
+    would run some statements of the transaction at once, and PostgreSQL's generic plans, from the
+    twelfth run on, over a connection; it refuses a transaction that does both.
+    """
+    return "SET LOCAL citus.enable_local_execution = off"
+
+
 def committed_before_the_disk() -> str:
     """Let a commit return before it is on the disk, for writes that a crash of the database may
     lose.

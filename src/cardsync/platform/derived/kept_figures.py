@@ -27,6 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform import clock
 from cardsync.platform.database.locks import Lock, locked, try_locked
 from cardsync.platform.database.session import Database, at_the_end, run
+from cardsync.platform.database.transaction_settings import sent_to_nodes
 from cardsync.platform.settings import Settings
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import Work, WorkDue, enqueue, jobs, work_of
@@ -203,6 +204,8 @@ async def _refresh(
     seller_id, now = due.seller_id, clock.now()
     read = await kept.read(work.database, seller_id, now)
     async with work.database.tenant(seller_id) as session:
+        if work.database.spread.over_nodes:
+            await session.execute(text(sent_to_nodes()))
         await kept.lock(session, seller_id)
         await locked(session, Lock(due.stream), seller_id)
         present = await due_of(session, seller_id, due.stream)

@@ -44,21 +44,19 @@ REFUNDS: Final = """
     max(id) FILTER (WHERE refund_amt IS NOT NULL) AS newest_refunded
 """
 EARNED: Final = "sum(m.pieces) AS pieces, sum(m.costed) AS costed, sum(m.profit) AS profit"
-# The current and the former customers of the days' orders.
-_TOUCHED: Final = f"""
-    SELECT DISTINCT name FROM (
-        SELECT {BUYER_HASH} AS name FROM orders WHERE orders.seller_id = :seller AND {OF_DAYS}
-        UNION ALL
-        SELECT m.name FROM orders
-          JOIN customer_order m ON m.seller_id = :seller AND m.order_id = orders.id
-         WHERE orders.seller_id = :seller AND {OF_DAYS}) touched
-     WHERE name <> {NAMELESS} LIMIT :most
-"""
-# A cluster does not insert the rows of a query that reads `orders` and a temp table.
+# The days' orders with their current and former customers, read once: an order that is written later
+# is in no statement. A cluster does not insert the rows of a query that reads `orders` and a temp
+# table.
 _ORDERS: Final = f"""
     CREATE TEMP TABLE refreshed_order ON COMMIT DROP AS
-    SELECT orders.id AS order_id, {BUYER_HASH} AS name
-      FROM orders WHERE orders.seller_id = :seller AND {OF_DAYS}
+    SELECT orders.id AS order_id, {BUYER_HASH} AS name, m.name AS former
+      FROM orders LEFT JOIN customer_order m ON m.seller_id = :seller AND m.order_id = orders.id
+     WHERE orders.seller_id = :seller AND {OF_DAYS}
+"""
+_TOUCHED: Final = f"""
+    SELECT DISTINCT touched.name
+      FROM refreshed_order, unnest(ARRAY[name, former]) AS touched (name)
+     WHERE touched.name <> {NAMELESS} LIMIT :most
 """
 # An order without counted lines, such as a cancelled order, has a profit of 0.
 _NAME: Final = f"""
@@ -132,12 +130,12 @@ async def keep_customers(
     values: Values = {"seller": seller_id, "most": NAMES_AT_ONCE + 1, **of_days(days)}
     anew = not last or not await session.scalar(text(f"SELECT {_COMPLETE}"), values)
     touched: list[int] = []
-    if days and not anew:
-        touched = list(await session.scalars(text(_TOUCHED), values))
-        anew = len(touched) > NAMES_AT_ONCE
     if days:
-        for statement in (_ORDERS, _NAME):
-            await run(session, statement, values)
+        await run(session, _ORDERS, values)
+        if not anew:
+            touched = list(await session.scalars(text(_TOUCHED), values))
+            anew = len(touched) > NAMES_AT_ONCE
+        await run(session, _NAME, values)
     if anew:
         await run(session, _WAIT, values)
     if last:
