@@ -630,6 +630,14 @@ def test_cards_are_scrolled_to_any_place_without_a_jump(browser: Browser, shop: 
         rows = page.locator("tbody[data-page='4'] > tr")
         numbers = rows.evaluate_all("rows => rows.map(row => Number(row.ariaRowIndex))")
         assert numbers == list(range(152, 202))
+        # A row that is ticked below the rows in sight is ticked again after a way away and back.
+        page.locator("tr[aria-rowindex='195'] input[name=card_ids]").check()
+        for top in (0, 151 * 40):
+            table.evaluate("(e, top) => { e.scrollTop = top; }", top)
+            page.locator(f"tr[aria-rowindex='{top // 40 + 2}']").wait_for()
+            page.wait_for_timeout(500)
+            assert page.locator(".selection .n").get_attribute("data-count") == "2"
+        page.locator("tr[aria-rowindex='195'] input[name=card_ids]").uncheck()
         assert page.locator(".selection .n").get_attribute("data-count") == "1"
         page.reload()
         row.wait_for()

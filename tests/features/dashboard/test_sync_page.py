@@ -155,7 +155,7 @@ async def test_a_page_of_the_price_file_shows_its_rows_before_it_counts_all(a_se
 
 
 @prepared
-async def test_a_page_of_the_price_file_is_read_in_three_messages(a_seller):
+async def test_a_page_of_the_price_file_reads_the_cards_once_and_its_sums_once_more(a_seller):
     seller = await a_seller(sync_mode="read_only")
     await seller.import_csv(a_csv(*(a_row(n, price="1.00", market="9.00") for n in range(1, 62))))
     browser = await signed_in(seller)

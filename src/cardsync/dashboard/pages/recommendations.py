@@ -136,7 +136,7 @@ async def _decide(
             refused.append(Refused(one.key, problem))
     changed = len(asked) - len(decided) - len(refused)
     said = [message("left_changed", changed)] if changed else []
-    told = said_of(
+    shown = said_of(
         "prices" if answer == "accepted" else "suggestions",
         answer,
         len(decided),
@@ -144,7 +144,7 @@ async def _decide(
         *said,
         *more,
     )
-    return told, decided
+    return shown, decided
 
 
 async def _decided(

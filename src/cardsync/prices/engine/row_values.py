@@ -91,6 +91,9 @@ class Value:
         self.of = of
         self.name = name
 
+    def __bool__(self) -> bool:
+        raise TypeError("a value of a row is computed by the steps, not by Python's if")
+
     __add__ = _both(operator.add)
     __radd__ = _turned(operator.add)
     __sub__ = _both(operator.sub)
@@ -105,6 +108,7 @@ class Value:
     __gt__ = _both(operator.gt)
     __ge__ = _both(operator.ge)
     __eq__ = _both(operator.eq)  # type: ignore[assignment]
+    __ne__ = _both(operator.ne)  # type: ignore[assignment]
     __and__ = _and
     __or__ = _or
 

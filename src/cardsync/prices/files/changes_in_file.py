@@ -86,7 +86,7 @@ async def page_of_file(
     forced, which = await file_of(reading, caller, now)
     rows = [] if forced else await _rows(reading, which, page)
     prices, has_more = rows[: page.per_page], len(rows) > page.per_page
-    if not prices and page.page == 1:
+    if forced or (not prices and page.page == 1):
         return PageOfFile([], False, None, await why_empty_by(reading, caller, forced, which))
     if has_more and not counted:
         return PageOfFile(prices, has_more, None, [])

@@ -21,7 +21,7 @@ from cardsync.prices.engine import engine
 from cardsync.prices.engine.price_row import price_row
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
-from cardsync.prices.engine.simulate import Effect, simulate
+from cardsync.prices.engine.simulate import Effect, simulate, simulate_row
 from cardsync.prices.inputs.market_inputs import INPUTS
 from cardsync.prices.inputs.price_history import among, past_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
@@ -193,6 +193,13 @@ async def price_chosen(stock: Stock) -> pl.DataFrame:
     rows = [price_row(card, run) for card in cards.iter_rows(named=True)]
     known = dict(cards.schema) | engine.INPUT_COLUMNS | engine.RECEIPT_COLUMNS
     return pl.DataFrame(rows, {name: known[name] for name in rows[0]})
+
+
+async def simulate_chosen(stock: Stock) -> list[dict[str, Any]]:
+    """Return the rows of `simulate_stock(stock).cards`."""
+    if stock.cards.height > _FEW:
+        return (await simulate_stock(stock)).cards.to_dicts()
+    return [simulate_row(stock.run, card) for card in stock.cards.iter_rows(named=True)]
 
 
 async def simulate_stock(stock: Stock) -> Effect:

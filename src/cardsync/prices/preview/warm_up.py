@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import psycopg
 from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from cardsync.platform import clock, errors
@@ -31,7 +32,7 @@ _CARDS: Final = 20_000
 async def warm_up(database: Database) -> None:
     await asyncio.to_thread(_price_cards)
     # The first read that needs the database reports its failure.
-    with suppress(errors.Problem, SQLAlchemyError, OSError):
+    with suppress(errors.Problem, SQLAlchemyError, psycopg.Error, OSError):
         async with database.tenant(_NOBODY, snapshot=True) as session:
             await rules_of(session, _NOBODY)
             await sales_of(session, _NOBODY)

@@ -12,8 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform.database.read_sources import Source
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.engine.simulate import simulate_row
-from cardsync.prices.inputs.cards_to_price import read_stock, with_losing
+from cardsync.prices.inputs.cards_to_price import read_stock, simulate_chosen, with_losing
 from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.receipts.sentences import explain
 
@@ -27,8 +26,7 @@ async def priced_cards(
     """Return the rows by card id, and the run after its queries were compiled."""
     stock = await read_stock(session, account, run, "true", card_ids)
     stock = await with_losing(session, account.seller_id, stock, card_ids)
-    cards = stock.cards.iter_rows(named=True)
-    return {card["id"]: simulate_row(stock.run, card) for card in cards}, stock.run
+    return {row["id"]: row for row in await simulate_chosen(stock)}, stock.run
 
 
 async def live_steps(

@@ -347,6 +347,10 @@ function showTabs() {
   }
 }
 requestAnimationFrame(showTabs);
+// A decided row is removed before the page that follows arrives, which may have a row in its place.
+document.addEventListener("cardsync:rows-done", () => {
+  if (stays >= 0 && stays < rows().length && !currentRow()) moveTo(stays);
+});
 document.addEventListener("htmx:after:swap", () => {
   if (stays >= 0 && !currentRow()) moveTo(stays);
   requestAnimationFrame(showTabs);

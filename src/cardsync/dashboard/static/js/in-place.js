@@ -20,14 +20,19 @@ document.addEventListener("submit", event => {
   if (event.defaultPrevented || method !== "post" || enctype.startsWith("multipart") || leaves) return;
   if (!window.htmx || !find("#main")) return;
   event.preventDefault();
-  if (form.getAttribute("aria-busy")) return;
-  send(form, button);
+  if (!form.getAttribute("aria-busy")) send(form, button);
+  else if (form.matches(".rows") && button !== sent) after = button;
 });
+
+// The button of the last form, and the button of another row that was pressed meanwhile.
+let sent = null;
+let after = null;
 
 async function send(form, button) {
   const action = button?.getAttribute("formaction") || form.getAttribute("action") || location.href;
   const body = new URLSearchParams(new FormData(form, button));
   const busy = [form, button?.closest("tr")].filter(Boolean);
+  sent = button;
   for (const one of busy) one.setAttribute("aria-busy", "true");
   const options = { method: "POST", body, headers: asked() };
   // The browser may be offline and still reach a server on this computer, so the request is sent
@@ -37,18 +42,28 @@ async function send(form, button) {
   for (const one of busy) one.removeAttribute("aria-busy");
   // If the network failed during the request, the server may have received it, so the notice
   // differs.
-  if (answer) return show(answer, form);
+  if (answer) {
+    await show(answer, form);
+    const next = after;
+    after = null;
+    if (next?.isConnected) next.form?.requestSubmit(next);
+    return;
+  }
   notice(find("#notices").dataset[offline ? "textOffline" : "textLost"]);
   refused(form);
 }
 
 // The server may name the rows that are done and the page that follows. These rows are removed
-// before that page arrives.
+// before that page arrives. They are stored, so if it does not arrive, the browser opens it.
 function follow(answer) {
   const next = answer.headers.get("X-Follows");
   if (!next) return answer;
   for (const id of answer.headers.get("X-Rows-Done").split(",")) document.getElementById(id)?.remove();
-  return fetch(next, { headers: asked() });
+  document.dispatchEvent(new CustomEvent("cardsync:rows-done"));
+  return fetch(next, { headers: asked() }).catch(() => {
+    location.assign(next);
+    return new Promise(() => {});
+  });
 }
 
 // Reports that the form's values are unsaved, so that leaving the page shows a warning.
@@ -128,7 +143,7 @@ async function replace(page, sourceElement) {
     if (row.cells.length) there?.removeAttribute("data-same");
     else if (there?.dataset.same !== row.dataset.same) return location.reload();
   }
-  for (const target of ["#nav", "#main"]) {
+  for (const target of ["#main", "#nav"]) {
     const text = find(target, page)?.outerHTML;
     if (text) await htmx.swap({ sourceElement, target, select: target, text, swap: "outerMorph" });
   }

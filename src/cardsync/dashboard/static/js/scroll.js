@@ -226,22 +226,32 @@ function layOutLater(page) {
   const before = (numberOf(page) - 1) * grid.size;
   const [from, to] = inSight().map(row => Math.max(0, row - before));
   const rows = [...page.rows];
-  for (const some of [rows.slice(0, from), rows.slice(to)]) {
-    if (!some.length) continue;
-    const gap = filler(some.length * grid.height);
-    some[0].before(gap);
-    for (const row of some) row.remove();
-    requestAnimationFrame(() => setTimeout(() => gap.replaceWith(...some)));
-  }
+  const parts = [rows.slice(0, from), rows.slice(to)].filter(part => part.length);
+  const gaps = parts.map(part => filler(part.length * grid.height));
+  parts.forEach((part, index) => {
+    part[0].before(gaps[index]);
+    for (const row of part) row.remove();
+  });
+  const follow = () => {
+    if (!gaps.every(gap => gap.isConnected)) return;
+    gaps.forEach((gap, index) => gap.replaceWith(...parts[index]));
+    tickAgain(page);
+    document.dispatchEvent(new CustomEvent("cardsync:rows"));
+  };
+  if (gaps.length) requestAnimationFrame(() => setTimeout(follow));
 }
 
-function place(page) {
+// Ticks the rows of a page that were ticked when they were scrolled away.
+function tickAgain(page) {
   for (const box of all("input[name=card_ids]", page)) {
     const kept = find(`input[value="${box.value}"]`, grid.kept);
     if (!kept) continue;
     box.checked = true;
     kept.closest("tr").remove();
   }
+}
+
+function place(page) {
   const number = numberOf(page);
   const there = pages();
   const [first, last] = [numberOf(there[0]), numberOf(there.at(-1))];
@@ -252,6 +262,7 @@ function place(page) {
     grid.above.after(page);
     there.forEach(leave);
   }
+  tickAgain(page);
   const now = pages();
   if (now.length > PAGES_KEPT) leave(number === numberOf(now[0]) ? now.at(-1) : now[0]);
 }
