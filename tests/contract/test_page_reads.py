@@ -114,10 +114,10 @@ MOST = {
     "/buying/buylist": Reads(2, 5),
     "/add-cards": Reads(2, 6),
     "/add-cards/recover": Reads(2, 5),
-    "/set-up/presets": Reads(5, 51),
-    "/set-up/agent": Reads(5, 51),
-    "/set-up/prices": Reads(5, 51),
-    "/set-up/uploads/{upload_id:int}": Reads(5, 51),
+    "/set-up/presets": Reads(6, 51),
+    "/set-up/agent": Reads(6, 51),
+    "/set-up/prices": Reads(6, 51),
+    "/set-up/uploads/{upload_id:int}": Reads(6, 51),
 }
 
 

@@ -8,8 +8,9 @@ from sent_statements import counting
 
 
 async def test_a_process_reads_rules_before_its_first_preview(service):
-    database = service.app.state.database
-    async with counting(database) as sent:
+    # Connections of its own have prepared nothing yet, so they send whole statements.
+    url = service.settings.database_url
+    async with Database.open(url, pool=1, hot_pool=0) as database, counting(database) as sent:
         await warm_up(database)
         sent.read()
         assert sent.statements("FROM pricing_rule") >= 1

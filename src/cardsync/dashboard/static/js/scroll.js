@@ -112,7 +112,7 @@ const sizes = new ResizeObserver(() => {
   if (grid.region.clientWidth !== grid.width) hold();
   const page = pages()[0];
   const height = page.getBoundingClientRect().height / page.rows.length;
-  if (height === grid.height) return;
+  if (height === grid.height || find("tr.gap", page)) return;
   grid.height = height;
   stretch();
 });
