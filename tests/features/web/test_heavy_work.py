@@ -395,3 +395,9 @@ def test_no_room_for_the_work_or_its_answer_is_the_refusal(answered: Answered) -
     failure = pickle.loads(path.read_bytes()).failure
     path.unlink()
     assert (type(failure), str(failure)) == (errors.ServiceUnavailable, TOO_MUCH)
+
+
+def test_a_process_whose_web_process_ends_first_ends_without_a_word():
+    command = [sys.executable, "-m", "cardsync", "heavy"]
+    ended = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")

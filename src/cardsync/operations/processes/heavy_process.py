@@ -48,7 +48,9 @@ def serve_heavy_reads() -> None:
     with contextlib.suppress(OSError):
         os.nice(5)
     try:
-        asyncio.run(_serve(answers))
+        # Its web process may end before the settings arrive, or before this process is ready.
+        with contextlib.suppress(asyncio.IncompleteReadError, BrokenPipeError):
+            asyncio.run(_serve(answers))
     finally:
         # A killed web process does not remove its folder.
         folder = Path(tempfile.gettempdir())
