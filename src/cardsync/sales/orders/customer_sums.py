@@ -44,9 +44,9 @@ REFUNDS: Final = """
     max(id) FILTER (WHERE refund_amt IS NOT NULL) AS newest_refunded
 """
 EARNED: Final = "sum(m.pieces) AS pieces, sum(m.costed) AS costed, sum(m.profit) AS profit"
-# The days' orders with their current and former customers, read once: an order that is written later
-# is in no statement. A cluster does not insert the rows of a query that reads `orders` and a temp
-# table.
+# The days' orders with their current and former customers, read once: an order that is written
+# later is in no statement. A cluster does not insert the rows of a query that reads `orders` and a
+# temp table.
 _ORDERS: Final = f"""
     CREATE TEMP TABLE refreshed_order ON COMMIT DROP AS
     SELECT orders.id AS order_id, {BUYER_HASH} AS name, m.name AS former
