@@ -90,10 +90,10 @@ def as_search(words: str) -> str:
 async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
     """Find cards in stock. If few match, sold-out cards fill the list."""
     [active] = await _in_stock(request, caller, words)
-    if len(active.hits) == MOST:
+    if active.total is None or len(active.hits) == MOST:
         return [active]
     [gone] = await _sold_out(request, caller, words)
-    total = (active.total or 0) + (gone.total or 0)
+    total = active.total + (gone.total or 0)
     hits = [*active.hits, *gone.hits][:MOST]
     return [gone._replace(hits=hits, total=total)]
 

@@ -62,7 +62,7 @@ async def compare(
     every = replace(run, rules=[*own, *drafts.values()])
     one_in = await one_in_of(session, caller.seller_id) if sample else 1
     read = await read_stock(session, account, every, card_ids=sample_of(one_in))
-    # Of each preset's cards only the figures stay in memory.
+    # Memory keeps the figures of each preset, not its cards.
     effects = [
         await preview.summed(await simulate_stock(_priced_by(read, draft)), EXAMPLES)
         for draft in drafts.values()

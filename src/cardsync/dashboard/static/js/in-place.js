@@ -40,12 +40,12 @@ async function send(form, button) {
   const offline = !navigator.onLine;
   const answer = await fetch(action, options).then(follow).catch(() => null);
   for (const one of busy) one.removeAttribute("aria-busy");
+  const next = after;
+  after = null;
   // If the network failed during the request, the server may have received it, so the notice
   // differs.
   if (answer) {
     await show(answer, form);
-    const next = after;
-    after = null;
     if (next?.isConnected) next.form?.requestSubmit(next);
     return;
   }
