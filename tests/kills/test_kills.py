@@ -1,8 +1,9 @@
 """kill -9 in the middle of every stream of work: nothing is lost, nothing is done twice, and it ends
 as if nothing had happened.
 
-`make test` kills each stream once, at its most dangerous moment, and one kind of waiting decision;
-`make nightly` at every moment that can be held, and at random ones.
+`make test` kills the streams of money once, at their most dangerous moment, a third of the others,
+the next one each day, and one kind of waiting decision; `make nightly` at every moment that can be
+held, and at random ones.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ STREAMS: tuple[type[Work], ...] = (
     Removal,
     *DECISIONS,
 )
-# Each day kills the decisions on another kind of what waits.
-BY_DAY = {*STREAMS} - {*DECISIONS} | {DECISIONS[schedule.DAY % len(DECISIONS)]}
+# Each day kills these, another third of the others, and the decisions on another kind of what waits.
+DAILY = (Import, OrderUploads, Reprice, Removal)
+OTHERS = [stream for stream in STREAMS if stream not in (*DAILY, *DECISIONS)]
+BY_DAY = {*DAILY, *OTHERS[schedule.DAY % 3 :: 3], DECISIONS[schedule.DAY % len(DECISIONS)]}
 
 
 def named(stream: type[Work]) -> str:

@@ -40,7 +40,7 @@ LOOKS = [
     ),
 ]
 # A window looks at one part of the pages.
-PARTS = 8
+PARTS = 16
 # A refusal that the test asked for is told by its status.
 REFUSALS = [f"the server responded with a status of {status}" for status in (403, 404, 422)]
 EXPECTED = (*REFUSALS, *LEFT)
@@ -113,7 +113,7 @@ MORE = {
 def test_every_page_and_refusal_can_be_read_and_fits(
     browser: Browser, shop: Shop, width: int, scheme: Any, part: int
 ) -> None:
-    """One window looks at an eighth of them: what it finds is reported page by page. It alone
+    """One window looks at a sixteenth of them: what it finds is reported page by page. It alone
     finds colors and sizes that nobody can read.
     """
     size: Any = {"width": width, "height": 800}
