@@ -145,15 +145,15 @@ async def test_a_sample_of_many_cards_says_that_it_is_one_and_the_exact_answer_f
     )
     monkeypatch.setattr("cardsync.prices.preview.draft.ONE_IN", 2)
     seller = await a_seller()
-    await seller.import_csv(a_csv(*(a_row(n, market="2.00", price="1.00") for n in range(1, 41))))
+    await seller.import_csv(a_csv(*(a_row(n, market="2.00", price="1.00") for n in range(1, 65))))
     rule = {"price_source": "market", "query": "price>0"}
     path = "/api/pricing/preview/draft"
     exact = (await seller.post(path, json={"rule": rule})).json()
     about = (await seller.post(path, json={"rule": rule, "sample": True})).json()
-    assert (exact["one_in"], exact["selects"], exact["up"]) == (1, 40, 40)
-    assert (about["one_in"], about["selects"], about["up"]) == (2, 40, 40)
+    assert (exact["one_in"], exact["selects"], exact["up"]) == (1, 64, 64)
+    assert (about["one_in"], about["selects"], about["up"]) == (2, 64, 64)
     assert about["listed_value_before"] == exact["listed_value_before"]
-    assert sum(one["count"] for one in about["histogram"]) == 40
+    assert sum(one["count"] for one in about["histogram"]) == 64
     owner = await signed_in(seller)
     form = {"csrf_token": owner.session["csrf_token"], "name": "Mine", "query": "price>0"}
     form |= {"price_source": "market", "face": "form", "rounding": "cent"}

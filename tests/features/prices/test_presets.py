@@ -64,23 +64,23 @@ async def test_the_pages_show_a_sample_of_many_cards_and_then_the_exact_figures(
     )
     monkeypatch.setattr("cardsync.prices.preview.draft.ONE_IN", 2)
     seller = await a_seller()
-    # Each second card is a dollar, and the others are ten: a sample has only one of these prices.
-    rows = [a_row(n, market="30.00", low="20.00", price=("1.00", "10.00")[n % 2])
-            for n in range(1, 41)]  # fmt: skip
+    # One card is dearer than the others: a sample counts it twice or not at all.
+    rows = [a_row(n, market="30.00", low="20.00", price="100.00" if n == 1 else "1.00")
+            for n in range(1, 65)]  # fmt: skip
     await seller.import_csv(a_csv(*rows))
     exact = (await seller.get("/api/pricing/presets")).json()["presets"][0]["preview"]
-    assert (exact["cards"], exact["listed_value_before"]) == (40, "220.00")
+    assert (exact["cards"], exact["listed_value_before"]) == (64, "163.00")
     owner = await signed_in(seller)
     about = _form((await owner.get(path)).text)
     assert "Estimated from one card in every 2" in about
-    assert "for your 40 cards" not in about
-    assert "$220.00" not in about
+    assert "for your 64 cards" not in about
+    assert "$163.00" not in about
     [link, request] = re.search(r'<a href="([^"]+)" data-hx-get="([^"]+)"', about).groups()
     assert link == request == f"{path}?exact=true"
     page = _form((await owner.get(html.unescape(link))).text)
     assert "Estimated" not in page
-    assert "for your 40 cards" in page
-    assert page.count("$220.00") >= 4
+    assert "for your 64 cards" in page
+    assert page.count("$163.00") >= 4
 
 
 def _form(page: str) -> str:
@@ -97,7 +97,7 @@ async def test_a_sample_knows_the_history_of_its_cards(a_seller, monkeypatch, da
     )
     monkeypatch.setattr("cardsync.prices.preview.draft.ONE_IN", 2)
     seller = await a_seller()
-    rows = [a_row(n, market="10.00", low="9.00", price="20.00") for n in range(1, 41)]
+    rows = [a_row(n, market="10.00", low="9.00", price="20.00") for n in range(1, 65)]
     await seller.import_csv(a_csv(*rows))
     if days:
         await seller.made_old("card", "observed_at", days)

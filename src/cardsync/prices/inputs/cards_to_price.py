@@ -25,6 +25,7 @@ from cardsync.prices.engine.simulate import Effect, simulate, simulate_row
 from cardsync.prices.inputs.market_inputs import INPUTS
 from cardsync.prices.inputs.price_history import among, past_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
+from cardsync.prices.inputs.sampled_cards import Sample
 from cardsync.prices.standing import decided_of, with_decided
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
@@ -123,8 +124,8 @@ async def read_stock(
     **values: Any,
 ) -> Stock:
     """Return every active card, or the cards that the condition `where` over `card c` selects.
-    `card_ids`, a list or a range, limits the cards and the history that is read. Market evidence
-    and costs are read if the run needs them, or with `evidence` and `costed`.
+    `card_ids`, a list, a sample or a range, limits the cards and the history that is read. Market
+    evidence and costs are read if the run needs them, or with `evidence` and `costed`.
     """
     chosen = await choices(session, account.seller_id, run)
     return await read_chosen(
@@ -224,7 +225,7 @@ async def _read_rows(
         "games": games or [],
         **values,
     }
-    if isinstance(card_ids, range):
+    if isinstance(card_ids, range | Sample):
         where = f"{among('c.id', card_ids)} AND {where}"
     elif card_ids is not None:
         where = f"c.id = ANY(CAST(:card_ids AS bigint[])) AND {where}"
@@ -250,7 +251,7 @@ async def _read_rows(
 
 
 def _are_few(card_ids: Sequence[int] | None) -> bool:
-    return card_ids is not None and not isinstance(card_ids, range)
+    return card_ids is not None and not isinstance(card_ids, range | Sample)
 
 
 async def games_with_rules(

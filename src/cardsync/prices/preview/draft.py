@@ -30,6 +30,7 @@ from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, read_st
 from cardsync.prices.inputs.price_history import among
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.prices.inputs.rule_rows import live_run
+from cardsync.prices.inputs.sampled_cards import Sample, sample_of
 from cardsync.prices.preview import preview
 from cardsync.prices.preview.schemas import MoveBin, Preview
 
@@ -37,7 +38,6 @@ LARGEST: Final = 10
 # With more than FEW cards, a first preview may use a sample: one card in ONE_IN.
 FEW: Final = 40_000
 ONE_IN: Final = 16
-_LAST_ID: Final = 2**63 - 1
 # Cards that are gone count, too, so that an index alone answers.
 _MANY: Final = f"SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET {FEW})"
 # The id of a draft that is no saved rule. No saved rule has this id.
@@ -102,7 +102,7 @@ async def preview_draft(
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
     ]
     one_in = await one_in_of(session, seller_id) if given.sample else 1
-    sample = sample_of(one_in)
+    sample = await sample_of(session, seller_id, one_in)
     where = f"{ON_SALE} AND ({' OR '.join(conditions)})"
     run = replace(live, rules=rules)
     effect = await simulate_stock(await read_stock(session, account, run, where, sample, **bound))
@@ -139,11 +139,6 @@ def _held_by(draft: Rule, run: Run) -> pl.Expr:
 async def one_in_of(session: AsyncSession, seller_id: int) -> int:
     """Return of how many cards a sample has one: one, if the shop has few cards."""
     return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
-
-
-def sample_of(one_in: int) -> range | None:
-    """Return the ids of the sample's cards; None for all cards. Pure."""
-    return range(0, _LAST_ID, one_in) if one_in > 1 else None
 
 
 def times(figures: Preview, one_in: int) -> Preview:
@@ -197,7 +192,7 @@ async def _selected(
     seller_id: int,
     now: datetime,
     selection: Selection,
-    sample: range | None,
+    sample: Sample | None,
 ) -> int:
     bound: dict[str, object] = {"seller": seller_id, "now": now}
     where = condition_of(selection, bound, "d")

@@ -20,9 +20,10 @@ from cardsync.prices.engine.preset_rules import PRESETS
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.inputs.cards_to_price import Stock, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_rows import all_rows, live_run, rule_of
+from cardsync.prices.inputs.sampled_cards import sample_of
 from cardsync.prices.models import PricingRule
 from cardsync.prices.preview import preview
-from cardsync.prices.preview.draft import UNSAVED, one_in_of, sample_of, times
+from cardsync.prices.preview.draft import UNSAVED, one_in_of, times
 from cardsync.prices.preview.schemas import PresetShown
 
 # The number of largest moves that are shown as examples.
@@ -61,7 +62,8 @@ async def compare(
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
     every = replace(run, rules=[*own, *drafts.values()])
     one_in = await one_in_of(session, caller.seller_id) if sample else 1
-    read = await read_stock(session, account, every, card_ids=sample_of(one_in))
+    sampled = await sample_of(session, caller.seller_id, one_in)
+    read = await read_stock(session, account, every, card_ids=sampled)
     # Memory keeps the figures of each preset, not its cards.
     effects = [
         await preview.summed(await simulate_stock(_priced_by(read, draft)), EXAMPLES)
