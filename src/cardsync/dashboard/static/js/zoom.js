@@ -31,7 +31,7 @@ function rest(thumb) {
   if (thumb) resting = setTimeout(show, REST_MS, thumb);
 }
 
-const THUMB = '.pic:is(img[src$="/small"], a[href^="/cards/"] svg)';
+const THUMB = '.pic:is(img[src$="/small"], a[href^="/cards/"] .stand-in)';
 document.addEventListener("pointerover", event => {
   if (event.pointerType === "mouse") rest(event.target.closest?.(`[data-rows] ${THUMB}`));
 });
