@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
 from cardsync.platform.database.session import run
+from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 # The condition that a card is in its product's language: only such copies are offered.
@@ -40,6 +41,9 @@ async def refresh(session: AsyncSession, seller_id: int) -> int:
         text(f"CREATE TEMP TABLE held ON COMMIT DROP AS {_HELD}"), {"seller": seller_id}
     )
     await session.execute(text("ANALYZE held"))
+    # While the statistics do not include the seller's offers, the planner would read `held` for
+    # each of them.
+    await session.execute(text(joined_by_hash()))
     gone = await run(
         session,
         """

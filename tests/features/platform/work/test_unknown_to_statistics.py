@@ -11,8 +11,10 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from builders import a_csv, a_row, an_order
+from cardsync.network.offers import refresh
 from cardsync.platform.derived.sales_by_day import DAYS_AT_ONCE
 
 CARDS = 800
@@ -127,3 +129,20 @@ async def test_each_step_of_a_new_shop_reads_its_rows_a_few_times(a_seller, owne
                 answer = await seller.get(path)
                 assert answer.status_code == 200, (path, answer.text)
     assert not readings.over
+
+
+async def test_the_offers_of_a_new_shop_are_compared_with_its_cards_once(a_seller, owner_url):
+    """The cards are in a temp table, which only its own transaction counts."""
+    for count in (20, CARDS):
+        seller = await a_seller()
+        await seller.import_csv(file(count, "2.00"))
+        with psycopg.connect(owner_url, autocommit=True) as connection:
+            connection.execute("ANALYZE network_offer")
+        async with seller.service.database.tenant(seller.id) as session:
+            assert await refresh(session, seller.id) == count
+    async with seller.service.database.tenant(seller.id) as session:
+        assert await refresh(session, seller.id) == 0
+        counted = await session.scalar(
+            text("SELECT seq_tup_read FROM pg_stat_xact_all_tables WHERE relname = 'held'")
+        )
+    assert CARDS <= counted < 10 * CARDS
