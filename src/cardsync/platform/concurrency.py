@@ -28,7 +28,7 @@ LEAVE_SECONDS = 25.0
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[asyncio.Task[None]]:
+async def beside(work: Work[A]) -> AsyncIterator[asyncio.Task[A]]:
     """Start the work on entry; on leaving, cancel the work and wait for its end."""
     task = asyncio.create_task(work)
     try:

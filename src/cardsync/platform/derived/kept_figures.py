@@ -10,6 +10,7 @@ removed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
+from cardsync.platform.concurrency import beside
 from cardsync.platform.database.locks import Lock, locked, try_locked
 from cardsync.platform.database.session import Database, at_the_end, run
 from cardsync.platform.database.transaction_settings import sent_to_nodes
@@ -58,6 +60,8 @@ AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 # A waiting import precedes a refresh, because a seller waits for the import, while readers of an
 # outdated figure have the previous one.
 _PRIORITY: Final = -1
+# A refresh looks so often for work of its seller that precedes it.
+_LOOK_SECONDS: Final = 0.2
 
 # The figures that become outdated when prices or targets of cards change: each end of a pricing
 # marks all of them (`prices/decisions/ended.py`).
@@ -81,6 +85,16 @@ _FRESH: Final = """
 """
 _FORGET: Final = """
     DELETE FROM work_due WHERE seller_id = :seller AND stream = :stream AND due_at <= :at
+"""
+_PRECEDED: Final = """
+    SELECT EXISTS (
+        SELECT FROM procrastinate_jobs
+         WHERE status = 'todo' AND queue_name = 'imports' AND priority > :priority
+           AND scheduled_at IS NULL AND args ->> 'seller_id' = CAST(:seller AS text))
+"""
+_NOT_STARTED: Final = """
+    UPDATE work_due SET attempts = greatest(attempts - 1, 0)
+     WHERE seller_id = :seller AND stream = :figure
 """
 _BEGIN_ANEW: Final = """
     UPDATE work_due SET attempts = 0, failures = 0, put_back_id = NULL, put_back_times = 0,
@@ -240,11 +254,35 @@ async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
         raise LeaseLost
 
 
+async def _unless_preceded(kept: KeptFigure[Any], work: Work, seller_id: int) -> bool:
+    """Refresh the figure if it is marked. If an upload of the seller waits for this worker, end the
+    refresh without a result: it would soon be outdated, and the mark remains. Return whether there
+    may be more to do now.
+    """
+    async with beside(kept.work_off(work, seller_id)) as refreshing:
+        while not refreshing.done():
+            await asyncio.wait([refreshing], timeout=_LOOK_SECONDS)
+            if not refreshing.done() and await _is_preceded(work.database, seller_id):
+                break
+    if not refreshing.cancelled():
+        return refreshing.result()
+    log.debug("refresh_preceded", seller_id=seller_id, figure=kept.figure)
+    async with work.database.tenant(seller_id) as session:
+        await run(session, _NOT_STARTED, {"seller": seller_id, "figure": kept.figure})
+    return True
+
+
+async def _is_preceded(database: Database, seller_id: int) -> bool:
+    async with database.shared() as session:
+        values = {"seller": seller_id, "priority": _PRIORITY}
+        return bool(await session.scalar(text(_PRECEDED), values))
+
+
 def _task_of(figure: Figure) -> Task[Any, object, Any]:
     async def refresh(context: procrastinate.JobContext, seller_id: int) -> None:
         kept: KeptFigure[object] = context.additional_context["kept"][figure]
         work = work_of(context)
-        if await kept.work_off(work, seller_id) and figure in AT_ONCE:
+        if await _unless_preceded(kept, work, seller_id) and figure in AT_ONCE:
             async with work.database.tenant(seller_id) as session:
                 # Most refreshes leave no mark and need no further turn.
                 if await mark_of(figure, session, seller_id) is not None:

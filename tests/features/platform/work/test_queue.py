@@ -73,6 +73,35 @@ async def test_an_import_does_not_wait_for_the_figures_of_another_shop(a_seller)
     assert imported > refreshed
 
 
+async def test_a_refresh_that_runs_gives_way_to_an_upload_of_its_shop(a_seller):
+    """It begins again after the import, and its interruption is no attempt that failed."""
+    shop = await a_seller()
+    await shop.import_csv(a_csv(a_row(1, market="1.00")))
+    async with shop.service.database.tenant(shop.id) as session:
+        await mark(session, shop.id, Figure.STOCK)
+    await shop.service.run_jobs()
+    async with shop.service.database.tenant(shop.id) as session:
+        await mark(session, shop.id, Figure.STOCK)
+    held = "SELECT FROM shop_figures WHERE seller_id = :id FOR UPDATE"
+    async with shop.service.database.tenant(shop.id) as session:
+        await session.execute(text(held), {"id": shop.id})
+        running = asyncio.create_task(shop.service.run_jobs())
+        while not await shop.service.sql(shop.id, STARTED, id=shop.id):
+            await asyncio.sleep(0.01)
+        assert (await shop.upload(a_csv(a_row(1, market="2.00")))).status_code == 202
+        async with asyncio.timeout(20):
+            while None in await finished(shop):
+                await asyncio.sleep(0.01)
+        [row] = await shop.service.sql(shop.id, MARKED, id=shop.id)
+        assert row["attempts"] <= 1
+    await running
+    assert await shop.service.sql(shop.id, MARKED, id=shop.id) == []
+
+
+MARKED = "SELECT attempts FROM work_due WHERE seller_id = :id AND stream = 'stock'"
+STARTED = f"{MARKED} AND attempts = 1"
+
+
 @pytest.mark.day
 async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
     seller = await a_seller()
