@@ -31,7 +31,7 @@ ASKED = 4
 # A connection that has planned a page's statement for no page yet sends one message more.
 PREPARED = 1
 MOST = {
-    "/today": Reads(3, 7),
+    "/today": Reads(2, 6),
     "/cards": Reads(2, 5),
     "/cards/{card_id:int}": Reads(3, 7),
     "/find": Reads(6, 15),
@@ -64,7 +64,7 @@ MOST = {
     "/pricing/sales": Reads(2, 7),
     "/pricing/sales/new": Reads(4, 22),
     "/pricing/settings": Reads(2, 5),
-    "/pricing/reviews": Reads(4, 7),
+    "/pricing/reviews": Reads(2, 4),
     "/pricing/pins": Reads(2, 2),
     "/pricing/runs": Reads(2, 5),
     "/pricing/runs/{run_id:int}": Reads(2, 5),

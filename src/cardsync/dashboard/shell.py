@@ -113,7 +113,7 @@ def show(
 
 def row_mark(*shown: object) -> str:
     """Return a text that differs between rows that do not look the same. Pure."""
-    return blake2b(repr(tuple(map(str, shown))).encode(), digest_size=6).hexdigest()
+    return blake2b("\0".join(map(str, shown)).encode(), digest_size=6).hexdigest()
 
 
 def _here(request: PageRequest) -> str:

@@ -10,10 +10,8 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.proposal_rows import (
@@ -30,15 +28,14 @@ from cardsync.platform.money import UNITS_PER_DOLLAR, to_units
 from cardsync.prices.decisions.accept_reviews import MOST
 from cardsync.prices.decisions.review_list import reviews_of, reviews_under
 from cardsync.prices.engine.rules import WHOLE_BP
-from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
+from cardsync.sales.lots import profit
 from cardsync.sales.lots.fee_schedule import FeeLevel, net, schedule_at
 from cardsync.shop.waiting.all_waiting import whole_shop
 from cardsync.shop.waiting.schemas import shown
-from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
+from cardsync.stock.cards.columns_beside import markets_and_costs
 from cardsync.stock.cards.market_trend import market_trends
-from cardsync.stock.cards.queries import cards_of
 from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
@@ -47,42 +44,40 @@ PATH: Final = "/pricing/reviews"
 
 
 def after_fees(
-    row: ProposalRow, beside: CostAndSale | None, level: FeeLevel, now: datetime
+    row: ProposalRow, cost: Decimal | None, level: FeeLevel, now: datetime
 ) -> Decimal | None:
     """Return the profit of one copy at the proposed price, after the marketplace's fees and the
     copy's cost; None if the cost is unknown. Pure.
     """
-    if beside is None or beside.cost is None or row.proposed_price is None:
+    if cost is None or row.proposed_price is None:
         return None
     units = to_units(Decimal(row.proposed_price))
     left = net(units, schedule_at(now), level, direct=False)
-    return Decimal(left) / WHOLE_BP / UNITS_PER_DOLLAR - beside.cost
+    return Decimal(left) / WHOLE_BP / UNITS_PER_DOLLAR - cost
 
 
 @get(PATH)
-async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def reviews_page(request: PageRequest, caller: Caller) -> Template:
     """Show what waits for a decision; prices that move the most money are first."""
     paging = paging_of(request, PER_PAGE)
     now = clock.now()
     async with reading(request) as reads:
-        first = [shown(one, "") for one in await whole_shop(session, caller, PER_PAGE, now)]
-        waiting = await reviews_of(reads, caller, paging, now)
+        first, waiting, settings = await at_once(
+            whole_shop(reads, caller, PER_PAGE, now),
+            reviews_of(reads, caller, paging, now),
+            profit.settings(reads, caller),
+        )
         rows = [row_of_review(one) for one in waiting.reviews]
         ids = [row.card_id for row in rows if row.card_id is not None]
-        trends, found, costs = await at_once(
-            market_trends(reads, caller, ids, now),
-            cards_of(reads, caller, ids),
-            beside_of(reads, caller, ids),
+        trends, cards = await at_once(
+            market_trends(reads, caller, ids, now), markets_and_costs(reads, caller, ids)
         )
-        cards = {card.id: card for card in found}
-    account = await session.get_one(Account, caller.seller_id)
-    level = seller_pricing(account).fee_level
     reasons = {row.why for row in rows}
     return show(
         request,
         caller,
         "pricing_reviews.html",
-        first=first,
+        first=[shown(one, "") for one in first],
         waiting=waiting,
         rows=rows,
         reason=reasons.pop() if len(reasons) == 1 else "",
@@ -92,7 +87,8 @@ async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSessi
             row.card_id: earned
             for row in rows
             if row.card_id is not None and caller.sees_revenue
-            if (earned := after_fees(row, costs.get(row.card_id), level, now)) is not None
+            if (card := cards.get(row.card_id)) is not None
+            if (earned := after_fees(row, card.cost, settings["fee_level"], now)) is not None
         },
         under=UNDER,
     )

@@ -11,7 +11,6 @@ from functools import partial
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.sync_kinds import KINDS
@@ -32,7 +31,7 @@ from cardsync.shop.today.movers import read_movers
 from cardsync.shop.today.schemas import ListedDay, MoverBody, MoversBody, TodayBody
 from cardsync.stock.cards import market_trend
 from cardsync.stock.cards.market_trend import Trend
-from cardsync.web.request import reading
+from cardsync.web.request import opened, reading
 
 SHIPPING_NAMES = {"pwe": "Plain envelope", "tracked": "Tracked", "expedited": "Expedited"}
 # The page shows at most this many movers that rose and as many that fell, and at most this many
@@ -76,7 +75,6 @@ async def home(caller: Caller) -> Response[str]:
 async def today_page(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
     settings: Settings,
     days: str = "7",
     movers: str = "",
@@ -89,7 +87,7 @@ async def today_page(
             work_list.today_of(reads, caller, seen, now, settings),
             _moved(reads, caller, period, now, whole=movers == "all"),
             at_once(_listed(reads, caller, now), cancel.is_at_agent(reads, caller.seller_id, now)),
-            _changes(request, reads, session, caller, now),
+            _changes(request, reads, caller, now),
         )
     return show(
         request,
@@ -149,12 +147,12 @@ def _sync_line(
 
 
 async def _changes(
-    request: PageRequest, reads: Reading, session: AsyncSession, caller: Caller, now: datetime
+    request: PageRequest, reads: Reading, caller: Caller, now: datetime
 ) -> TemplateValues:
     """Return what other members and programs did since the member's last visit, in words."""
     # The page reloads itself every minute, so only a person's request counts as a visit.
     by_person = "hx-request" not in request.headers
-    since = await last_visits.look(reads, session, caller, now, counts=by_person)
+    since = await last_visits.look(reads, partial(opened, request), caller, now, counts=by_person)
     feed = Feed([], 0)
     if since is not None:
         feed = await newest_by_others(reads, caller, since, CHANGES_MOST)

@@ -19,7 +19,7 @@ def named(statement: str) -> str:
 kept_named = lru_cache(maxsize=500)(named)
 
 
-@lru_cache(maxsize=100)
+@lru_cache(maxsize=500)
 def numbered(statement: str) -> tuple[str, tuple[str, ...]]:
     """Return the statement with its values as `$1`, `$2` and so on, and the names of these values."""
     compiled = text(statement).compile(dialect=_NUMBERED)

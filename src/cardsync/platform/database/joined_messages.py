@@ -78,17 +78,12 @@ class Messages:
         each statement, or None for one without names. Raises one of NAMES_LOST.
         """
         known = self._known.setdefault(connection, set() if self._planned else None)
-        statements = []
-        for part in parts:
-            if isinstance(part, str):
-                statements.append(part)
-            elif known is None:
-                statements.append(part.whole())
-            else:
-                if part.name not in known:
-                    await connection.execute(part.prepare().encode())
-                    known.add(part.name)
-                statements.append(part.execute())
+        if known is not None:
+            await self._plan(connection, [one for one in parts if not isinstance(one, str)], known)
+        statements = [
+            one if isinstance(one, str) else one.whole() if known is None else one.execute()
+            for one in parts
+        ]
         if self._spread.over_nodes:
             return await piped(connection, statements, asked, values or [None] * len(statements))
         if values is None:
@@ -100,6 +95,16 @@ class Messages:
             await cursor.set_result(number)
             rows.append(await cursor.fetchall() if _has_rows(cursor) else [])
         return rows
+
+    async def _plan(
+        self, connection: Connection, statements: Iterable[Prepared], known: set[str]
+    ) -> None:
+        """Prepare the statements that the connection does not know, in one round trip."""
+        new = {one.name: one.prepare() for one in statements if one.name not in known}
+        if new:
+            # A message of them all would be the source text that each of them keeps.
+            await piped(connection, list(new.values()), [], [None] * len(new))
+            known.update(new)
 
     async def forget(self, connection: Connection) -> None:
         """Roll back a message whose prepared statements were lost; later messages send whole

@@ -4,6 +4,8 @@ visit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,8 +14,8 @@ from sqlalchemy.orm import Mapped
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.columns import Base, KeyPart
-from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.session import run
+from cardsync.platform.database.snapshot_reads import Reading
 
 
 class MemberVisit(Base):
@@ -45,18 +47,26 @@ _LOOK: Final = """
 
 
 async def look(
-    source: Source, session: AsyncSession, caller: Caller, now: datetime, *, counts: bool = True
+    reading: Reading,
+    opened: Callable[[], AbstractAsyncContextManager[AsyncSession]],
+    caller: Caller,
+    now: datetime,
+    *,
+    counts: bool = True,
 ) -> datetime | None:
-    """Store a view of Today in the session, unless `counts` is false. Return the time at which the
-    member's previous visit ended, or None in the first visit.
+    """Store a view of Today in a transaction that `opened` opens, unless `counts` is false. Return
+    the time at which the member's previous visit ended, or None in the first visit.
     """
     if caller.member_id is None:
         return None
     values = {"seller": caller.seller_id, "member": caller.member_id}
-    known = await rows_of(source)(_KNOWN, values)
+    known = await reading.rows(_KNOWN, values)
+    seen_at: datetime | None
+    before: datetime | None
     seen_at, before = known[0] if known else (None, None)
     if seen_at is not None and now - seen_at >= PAUSE:
         before = seen_at
     if counts and (seen_at is None or now - seen_at >= _WRITTEN):
-        await run(session, _LOOK, values | {"now": now, "paused": now - PAUSE})
+        async with opened() as session:
+            await run(session, _LOOK, values | {"now": now, "paused": now - PAUSE})
     return before

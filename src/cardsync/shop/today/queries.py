@@ -24,7 +24,7 @@ from cardsync.platform import clock
 from cardsync.platform.backups.backup_reports import NEWEST, state_of
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.marketplace_time import PLACED_AT
-from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.derived.sales_by_day import PERIODS
 from cardsync.platform.money import usd
 from cardsync.prices.inputs.rule_rows import all_rows
@@ -32,9 +32,8 @@ from cardsync.prices.models import PricingRule
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.sales.orders.pullable import (
     IN_OPEN_SESSION,
-    PULLABLE,
+    MISSING,
     PULLED,
-    READY,
     TO_SHIP,
     TO_SHIP_STATUSES,
     UNSETTLED,
@@ -60,19 +59,22 @@ FEEDBACKS: Final = 100
 _AMONG: Final = 2_000
 _TASKS_AMONG: Final = 500
 _FAILED_FOR: Final = timedelta(days=14)
-_TO_PULL = f"""
-    SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
-     WHERE orders.seller_id = :seller AND {PULLABLE}
-"""
+# The orders to ship by their shipping: all, the pulled ones, those to pull, and those that are ready
+# to ship. The orders of the open pull are part of that pull's condition.
 _TO_SHIP = f"""
-    SELECT count(*), sum(orders.total_amt), count(*) FILTER (WHERE {PULLED})
-      FROM orders WHERE orders.seller_id = :seller AND {UNSHIPPED}
-"""
-# The pulled orders to ship, without the orders of the open pull, which are part of that pull's
-# condition.
-_READY = f"""
-    SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
-     WHERE orders.seller_id = :seller AND {READY} AND NOT {IN_OPEN_SESSION}
+    SELECT shipping_type, count(*), sum(total_amt), count(*) FILTER (WHERE pulled),
+           count(*) FILTER (WHERE to_pull), min(placed_at) FILTER (WHERE to_pull),
+           sum(total_amt) FILTER (WHERE to_pull),
+           count(*) FILTER (WHERE ready), min(placed_at) FILTER (WHERE ready),
+           sum(total_amt) FILTER (WHERE ready)
+      FROM (SELECT shipping_type, total_amt, placed_at, pulled, pulled AND NOT in_session AS ready,
+                   NOT (aside OR in_session OR pulled OR missing) AS to_pull
+              FROM (SELECT orders.shipping_type, orders.total_amt, {PLACED_AT} AS placed_at,
+                           orders.pull_dismissed_at IS NOT NULL AS aside,
+                           {IN_OPEN_SESSION} AS in_session, {PULLED} AS pulled, {MISSING} AS missing
+                      FROM orders WHERE orders.seller_id = :seller AND {UNSHIPPED} OFFSET 0) found
+           ) known
+     GROUP BY shipping_type ORDER BY 5 DESC, 1
 """
 _MISSING = f"""
     SELECT count(*), min(i.missing_at), sum(orders.total_amt), min({PLACED_AT})
@@ -93,11 +95,6 @@ _PULL = f"""
       LEFT JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
       LEFT JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
      WHERE s.seller_id = :seller AND s.state = 'open' GROUP BY s.id, s.opened_at
-"""
-_SHIPPING = f"""
-    SELECT orders.shipping_type, count(*) FROM orders
-     WHERE orders.seller_id = :seller AND {PULLABLE}
-     GROUP BY orders.shipping_type ORDER BY 2 DESC, 1
 """
 _FEEDBACK = """
     SELECT rating, count(*) FROM (
@@ -190,9 +187,8 @@ class Shop:
 
 # The statements for the conditions, and the statements for the other figures of the page.
 _OF_FACTS: Final = (
-    _TO_PULL,
+    _TO_SHIP,
     _PULL,
-    _READY,
     _MISSING,
     SUMS,
     _IDLE,
@@ -207,7 +203,24 @@ _OF_FACTS: Final = (
     _BACKUPS,
     _CATALOGS,
 )
-_OF_FIGURES: Final = (_TO_SHIP, _SHIPPING, PERIODS, _FEEDBACK, _LISTED)
+_OF_FIGURES: Final = (PERIODS, _FEEDBACK, _LISTED)
+_TYPES: Final = {
+    "seller": "bigint",
+    "now": "timestamptz",
+    "full": "boolean",
+    "waiting": "text[]",
+    "zone": "text",
+    **dict.fromkeys(("first", "last", "first_read", "last_read"), "date"),
+    **dict.fromkeys(("among", "feedbacks", "tasks", "attempts"), "bigint"),
+    **dict.fromkeys(("failed_after", "lost"), "timestamptz"),
+}
+# To parse and plan the statements takes PostgreSQL as long as to run them. Those with the statuses
+# to ship are planned for their values, because a plan for any statuses reads all orders.
+_PLANNED: Final = {
+    statement: Planned(f"today_{number}", statement, _TYPES)
+    for number, statement in enumerate((*_OF_FACTS, *_OF_FIGURES))
+    if ":to_ship_statuses" not in statement
+}
 
 
 async def read_facts(
@@ -241,7 +254,7 @@ async def read_shop(
         _facts(caller, found, broken, agent, now, renewal_days),
         sum_sales([Sold(*row[:3]) for row in found[PERIODS]], caller.today(now)),
         _to_ship(caller, found),
-        [ShippingCount(*row) for row in found[_SHIPPING]],
+        [ShippingCount(row[0], row[4]) for row in found[_TO_SHIP] if row[4]],
         _feedback([RatingCount(*row) for row in found[_FEEDBACK]]),
         _listed(*listed) if listed[0] is not None else None,
         _moves(*figures[9:14]) if figures and figures[9] is not None else None,
@@ -273,17 +286,17 @@ async def _found(
         "failed_after": now - _FAILED_FOR,
         "lost": now - rules.UNANSWERED,
     }
-    rows = await reading.together(statements, values)
+    rows = await reading.together([_PLANNED.get(one, one) for one in statements], values)
     return dict(zip(statements, rows, strict=True))
 
 
 def _to_ship(caller: Caller, found: dict[str, list[TupleRow]]) -> ToShip:
-    to_pull = found[_TO_PULL][0][0]
     pull_id, in_pull = None, 0
     if found[_PULL]:
         pull_id, *_, in_pull = found[_PULL][0]
-    orders, money, pulled = found[_TO_SHIP][0]
-    total = caller.revenue(money or Decimal())
+    by_shipping = found[_TO_SHIP]
+    orders, pulled, to_pull = (sum(row[place] for row in by_shipping) for place in (1, 3, 4))
+    total = caller.revenue(sum((row[2] or Decimal() for row in by_shipping), Decimal()))
     missing = found[_MISSING][0][0]
     worth = usd(total)
     return ToShip(orders, to_pull, in_pull, pulled, missing, pull_id, worth)
@@ -322,9 +335,9 @@ def _facts(
     kept = found[_FIGURES][0] if found[_FIGURES] else (0, None, None) * 3
     return Facts(
         now,
-        to_pull=_some(caller, *found[_TO_PULL][0]),
+        to_pull=_some(caller, [row[4:7] for row in found[_TO_SHIP]]),
         pull=_pull(caller, found[_PULL][0]) if found[_PULL] else None,
-        to_ship=_some(caller, *found[_READY][0]),
+        to_ship=_some(caller, [row[7:] for row in found[_TO_SHIP]]),
         missing=Pending(lost, lost_since, of_lost, _due(caller, lost_of)),
         upload_in_review=_in_review(waits, first, "upload"),
         run_in_review=_in_review(waits, first, "run"),
@@ -366,9 +379,14 @@ def _due(caller: Caller, oldest: datetime | None) -> datetime | None:
     return rules.ship_by(oldest, caller.account.ship_within_days) if oldest else None
 
 
-def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal | None) -> Pending:
-    """Return a number of orders with the deadline of the oldest order."""
-    return Pending(number, oldest, money, _due(caller, oldest))
+def _some(caller: Caller, parts: Sequence[TupleRow]) -> Pending:
+    """Return the number of orders in the parts (number, oldest, money), with the deadline of the
+    oldest order.
+    """
+    numbers, times, sums = zip(*parts, strict=True) if parts else ((), (), ())
+    oldest = min((time for time in times if time is not None), default=None)
+    known = [money for money in sums if money is not None]
+    return Pending(sum(numbers), oldest, sum(known) if known else None, _due(caller, oldest))
 
 
 def _pull(caller: Caller, row: TupleRow) -> Pull:

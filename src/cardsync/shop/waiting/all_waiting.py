@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.prices.plans.decide_plan import WAITING
@@ -73,18 +74,20 @@ _WAITS: Final = " UNION ALL ".join(_PARTS.values())
 
 def _of_each(what: str) -> str:
     """Return a statement with `what` for each kind. The kinds are separate subqueries, so that
-    PostgreSQL can count each kind by an index.
+    PostgreSQL can count each kind by an index. Prices are many, so that their sum is divided, not
+    each of them.
     """
     columns = "kind, id, moment, revision, since, cards, amount, risk, expires_at"
     return " UNION ALL ".join(
-        f"SELECT '{kind}', {what.format(part=f'({part}) w ({columns})')}"
+        f"SELECT '{kind}', {what.format(part=f'({part}) w ({columns})', money=money)}"
         for kind, part in _PARTS.items()
+        for money in ["sum(w.worth) / 10000.0" if kind == "price" else "sum(w.amount)"]
     )
 
 
 COUNTS: Final = _of_each("count(*) FROM {part}")
 SUMS: Final = _of_each(
-    """count(*), min(w.since), sum(w.amount), min(w.expires_at), min(w.id)
+    """count(*), min(w.since), {money}, min(w.expires_at), min(w.id)
          FROM {part} HAVING count(*) > 0"""
 )
 """For each kind: the number of waiting decisions, the oldest time, the money, the first end, an id.
@@ -141,7 +144,7 @@ def _values(caller: Caller, now: datetime) -> dict[str, object]:
 
 
 async def _read(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     kinds: tuple[Kind, ...],
     now: datetime,
@@ -149,7 +152,7 @@ async def _read(
     id: int | None = None,
 ) -> list[Waits]:
     wanted = {"kinds": list(kinds), "id": id, **paging.values}
-    rows = await session.execute(text(_PAGE), _values(caller, now) | wanted)
+    rows = await rows_of(source)(_PAGE, _values(caller, now) | wanted)
     return [
         Waits(kind, id, str(revision) if moment is None else clock.exact(moment), *rest)
         for kind, id, moment, revision, *rest in rows
@@ -178,12 +181,10 @@ async def one_of(
     return found[0] if found else None
 
 
-async def whole_shop(
-    session: AsyncSession, caller: Caller, most: int, now: datetime
-) -> list[Waits]:
+async def whole_shop(source: Source, caller: Caller, most: int, now: datetime) -> list[Waits]:
     """Return up to `most` uploads, runs and plans that wait for the owner; none if the caller is
     staff.
     """
     if caller.role != "owner":
         return []
-    return await _read(session, caller, WHOLE_SHOP, now, Paging(1, most))
+    return await _read(source, caller, WHOLE_SHOP, now, Paging(1, most))

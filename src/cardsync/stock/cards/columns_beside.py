@@ -18,6 +18,10 @@ _BESIDE: Final = f"""
     SELECT c.id, {COST} AS cost, {LAST_SOLD} AS sold_at FROM card c
      WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
 """
+_MARKETS: Final = f"""
+    SELECT c.id, c.market, {COST} AS cost FROM card c
+     WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
+"""
 
 
 class CostAndSale(NamedTuple):
@@ -40,3 +44,20 @@ async def beside_of(reading: Reading, caller: Caller, ids: Sequence[int]) -> dic
         return {}
     rows = await reading.rows(_BESIDE, {"seller": caller.seller_id, "ids": list(ids)})
     return {card_id: CostAndSale(cost, sold_at) for card_id, cost, sold_at in rows}
+
+
+class MarketAndCost(NamedTuple):
+    """A card's market price and cost; each is None if it is unknown."""
+
+    market: Decimal | None = None
+    cost: Decimal | None = None
+
+
+async def markets_and_costs(
+    reading: Reading, caller: Caller, ids: Sequence[int]
+) -> dict[int, MarketAndCost]:
+    """Return market price and cost by card id."""
+    if not ids:
+        return {}
+    rows = await reading.rows(_MARKETS, {"seller": caller.seller_id, "ids": list(ids)})
+    return {card_id: MarketAndCost(market, cost) for card_id, market, cost in rows}

@@ -7,7 +7,9 @@ from psycopg.errors import DivisionByZero
 
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import each_of, rows_of
+from cardsync.platform.database.snapshot_reads import Planned
 from cardsync.platform.database.watched_cursors import SECONDS
+from sent_statements import counting, prepared
 
 ONE = "SELECT CAST(:n AS integer), CAST(:text AS text)"
 
@@ -38,6 +40,23 @@ async def test_reads_at_the_same_time_are_one_message_with_values_of_their_own(r
         ([(2, "a")], ([(3, "a")], [(4, "a")])),
     )
     assert messages() - before == 2
+
+
+@prepared
+async def test_new_statements_of_a_message_are_prepared_in_one_round_trip(a_seller):
+    seller = await a_seller()
+    database = seller.service.app.state.database
+    asked = [
+        Planned(f"added_{n}", f"SELECT CAST(:n AS integer) + {n}", {"n": "integer"})
+        for n in range(3)
+    ]
+    async with counting(database) as sent, database.readings.of(seller.id, 10) as reads:
+        assert await reads.together(asked, {"n": 1}) == [[(1,)], [(2,)], [(3,)]]
+        sent.read()
+        assert sent.round_trips == 2
+        assert await reads.together(asked, {"n": 2}) == [[(2,)], [(3,)], [(4,)]]
+        sent.read()
+        assert sent.round_trips == 3
 
 
 async def test_a_failure_of_one_read_is_raised_as_itself(reads):
