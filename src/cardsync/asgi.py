@@ -89,6 +89,7 @@ from cardsync.shop.accounts import routes as accounts
 from cardsync.shop.accounts import session_routes as members
 from cardsync.shop.accounts import sign_in_pages as member_pages
 from cardsync.shop.activity import routes as activity
+from cardsync.shop.activity.settled_counts import SettledCounts
 from cardsync.shop.credits import routes as credits
 from cardsync.shop.notices import routes as notices
 from cardsync.shop.notices import unsubscribe_pages
@@ -181,6 +182,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.store_health = health.StoreHealth(app.state.store)
     app.state.rate_limits = limited
     app.state.last_seen = seen
+    app.state.feed_counts = SettledCounts()
     app.state.waiting = KeptCounts(database, settings.read_seconds)
     app.state.misses = misses = Misses(database, cache(partial(secret_key, settings)))
     app.state.releases = known

@@ -144,3 +144,11 @@ def test_amounts_and_months_of_a_chart_are_short():
         "$1,000", "$2.50", "−$50", "$0",
     ]  # fmt: skip
     assert READER.short_month(date(2026, 11, 1)) == "Nov 2026"
+
+
+def test_marked_amounts_and_times_are_escaped_and_name_the_exact_time():
+    assert READER.marked_money("0.0042") == '<span class="money">&lt;$0.01</span>'
+    time = READER.marked_time(datetime(2026, 6, 30, 16, 5, tzinfo=UTC))
+    assert 'datetime="2026-06-30T16:05:00Z"' in time
+    assert ' title="June 30, 2026, 4:05 PM UTC">8 hr ago</time>' in time
+    assert READER.marked_time(None) == '<span class="muted">never</span>'

@@ -9,7 +9,6 @@ from functools import partial
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.caller import Caller
@@ -24,7 +23,9 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
 from cardsync.shop.activity.feed_filter import FeedFilter, read_wanted
 from cardsync.shop.activity.schemas import page_body
+from cardsync.shop.activity.settled_counts import SettledCounts
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 ACTORS = [
     ("", "Everybody"),
@@ -46,15 +47,13 @@ OUTCOME_SHADES = {
 
 
 @get("/activity")
-async def activity_page(
-    request: PageRequest,
-    caller: Caller,
-    bounded_snapshot: AsyncSession,
-) -> Template:
+async def activity_page(request: PageRequest, caller: Caller) -> Template:
     given = dict(request.query_params.multi_items())
     day = str(given.get("since", ""))
     wanted = wanted_of(given, zone_of(caller.account.time_zone))
-    done = await feed.read_feed(bounded_snapshot, caller, wanted)
+    counts: SettledCounts = request.app.state.feed_counts
+    async with reading(request) as reads:
+        done = await feed.read_feed(reads, caller, wanted, counts, clock.now())
     names = done.names
     address = partial(_address, wanted, day)
     return show(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import Activity
@@ -14,11 +14,14 @@ from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import Source, rows_as, rows_of
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.kit.row_pages import Page, newest, numbered
+from cardsync.platform.kit.row_pages import Page, newest
+from cardsync.platform.value_types import Values
 from cardsync.shop.activity.entry_words import WHO
 from cardsync.shop.activity.feed_filter import FeedFilter
+from cardsync.shop.activity.settled_counts import SettledCounts
 
 _Named = type[Member | ApiKey | AccessToken | OAuthGrant | BuyingCustomer]
 _NAMED: Final[Mapping[str, _Named]] = {
@@ -28,6 +31,17 @@ _NAMED: Final[Mapping[str, _Named]] = {
     "grant": OAuthGrant,
     "buying customer": BuyingCustomer,
 }
+_FILTERS: Final = {
+    "actor": "(actor = :actor OR split_part(actor, ' ', 1) = :actor)",
+    "action": "(action = :action OR split_part(action, '.', 1) = :action)",
+    "outcome": "outcome = :outcome",
+    "risk": "risk = :risk",
+    "since": "created_at >= :since",
+}
+_UNDONE_AT: Final = """
+    SELECT id, created_at FROM activity
+     WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+"""
 _BY_OTHERS: Final = """
     AND created_at >= :since AND actor <> :own ORDER BY created_at DESC, id DESC LIMIT :most
 """
@@ -44,25 +58,37 @@ class Feed(NamedTuple):
     undone_at: Mapping[int, datetime] = {}
 
 
-async def read_feed(session: AsyncSession, caller: Caller, wanted: FeedFilter) -> Feed:
+async def read_feed(
+    reading: Reading, caller: Caller, wanted: FeedFilter, counts: SettledCounts, now: datetime
+) -> Feed:
     """Return a page of the seller's feed. A page beyond the last one is empty."""
-    those = select(Activity).where(*_conditions(caller.seller_id, wanted))
-    found = await numbered(session, those.order_by(Activity.id.desc()), wanted)
-    entries, total = found.rows, found.numbers.total
+    where, values = _conditions(wanted)
+    shown = wanted.values | values
+    tail = f"{where} ORDER BY id DESC LIMIT :limit OFFSET :offset"
+    entries, total = await at_once(
+        rows_as(reading, Activity, caller.seller_id, tail, **shown),
+        _counted(reading, caller, where, values) if where else counts.total(reading, caller, now),
+    )
     texts = [wanted.actor or "", *(f"{row.actor} {row.summary}" for row in entries)]
-    names = await names_in(session, caller, texts)
-    return Feed(entries, total, names, await _undone_at(session, caller, entries))
+    names, undone_at = await at_once(
+        names_in(reading, caller, texts), _undone_at(reading, caller, entries)
+    )
+    return Feed(entries, total, names, undone_at)
+
+
+async def _counted(reading: Reading, caller: Caller, where: str, values: Values) -> int:
+    count = f"SELECT count(*) FROM activity WHERE seller_id = :seller {where}"
+    [(total,)] = await reading.rows(count, {"seller": caller.seller_id, **values})
+    return int(total)
 
 
 async def _undone_at(
-    session: AsyncSession, caller: Caller, entries: Iterable[Activity]
+    reading: Reading, caller: Caller, entries: Iterable[Activity]
 ) -> dict[int, datetime]:
     ids = [row.undone_by for row in entries if row.undone_by is not None]
     if not ids:
         return {}
-    mine = (Activity.seller_id == caller.seller_id) & Activity.id.in_(ids)
-    rows = await session.execute(select(Activity.id, Activity.created_at).where(mine))
-    return {row.id: row.created_at for row in rows}
+    return dict(await reading.rows(_UNDONE_AT, {"seller": caller.seller_id, "ids": ids}))
 
 
 async def newest_by_others(reading: Reading, caller: Caller, since: datetime, most: int) -> Feed:
@@ -75,22 +101,25 @@ async def newest_by_others(reading: Reading, caller: Caller, since: datetime, mo
     return Feed(entries, len(entries), await names_in(reading, caller, texts))
 
 
-async def names_in(session: Source, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
+async def names_in(source: Source, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
     """Return the names of the seller's members, API keys, tokens, grants and buying customers that
     occur in the texts, by the form in the texts, such as `member 3`.
     """
     named = {found.groups() for text in texts for found in WHO.finditer(text)}
-    names: dict[str, str] = {}
-    for kind, table in _NAMED.items():
-        ids = [int(number) for of, number in named if of == kind]
-        if ids and (kind != "buying customer" or caller.sees_buyers):
-            rows = await rows_of(session)(
-                f"SELECT id, name FROM {table.__tablename__}"
-                " WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))",
-                {"seller": caller.seller_id, "ids": ids},
-            )
-            names |= {f"{kind} {id}": name for id, name in rows if name}
-    return names
+    ids = {kind: [int(number) for of, number in named if of == kind] for kind in _NAMED}
+    if not caller.sees_buyers:
+        ids.pop("buying customer")
+    asked = [kind for kind, numbers in ids.items() if numbers]
+    if not asked:
+        return {}
+    statement = " UNION ALL ".join(
+        f"SELECT '{kind} ' || id, name FROM {_NAMED[kind].__tablename__}"
+        f" WHERE seller_id = :seller AND id = ANY (CAST(:ids_{place} AS bigint[]))"
+        for place, kind in enumerate(asked)
+    )
+    values = {f"ids_{place}": ids[kind] for place, kind in enumerate(asked)}
+    rows = await rows_of(source)(statement, {"seller": caller.seller_id, **values})
+    return {called: name for called, name in rows if name}
 
 
 async def feed_before(
@@ -100,22 +129,13 @@ async def feed_before(
     before: int | None,
     most: int,
 ) -> Page[Activity]:
-    those = select(Activity).where(*_conditions(caller.seller_id, wanted))
-    return await newest(session, those, Activity.id, before, most)
+    where, values = _conditions(wanted)
+    mine = text(f"seller_id = :seller {where}").bindparams(seller=caller.seller_id, **values)
+    return await newest(session, select(Activity).where(mine), Activity.id, before, most)
 
 
-def _conditions(seller_id: int, wanted: FeedFilter) -> list[ColumnElement[bool]]:
-    those: list[ColumnElement[bool]] = [Activity.seller_id == seller_id]
-    if wanted.actor is not None:
-        kind = func.split_part(Activity.actor, " ", 1)
-        those.append(or_(Activity.actor == wanted.actor, kind == wanted.actor))
-    if wanted.action is not None:
-        kind = func.split_part(Activity.action, ".", 1)
-        those.append(or_(Activity.action == wanted.action, kind == wanted.action))
-    if wanted.outcome is not None:
-        those.append(Activity.outcome == wanted.outcome)
-    if wanted.risk is not None:
-        those.append(Activity.risk == wanted.risk)
-    if wanted.since is not None:
-        those.append(Activity.created_at >= wanted.since)
-    return those
+def _conditions(wanted: FeedFilter) -> tuple[str, dict[str, Any]]:
+    """Return the filter as SQL, each condition after an AND, and its values."""
+    found = {name: getattr(wanted, name) for name in _FILTERS}
+    values = {name: value for name, value in found.items() if value is not None}
+    return " ".join(f"AND {_FILTERS[name]}" for name in values), values

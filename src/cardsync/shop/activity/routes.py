@@ -7,19 +7,18 @@ from litestar import Response, Router, get, post
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.platform import errors
-from cardsync.platform.database.session import Database
-from cardsync.platform.settings import Settings
+from cardsync.platform import clock, errors
 from cardsync.prices.plans.request_writer import WRITING
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import feed, undo
 from cardsync.shop.activity.as_csv import activity_as_csv
 from cardsync.shop.activity.feed_filter import read_wanted
 from cardsync.shop.activity.schemas import ActivityEntry, ActivityPage, entry_body, page_body
+from cardsync.shop.activity.settled_counts import SettledCounts
 from cardsync.shop.errors import NotUndoable
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
+from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, ApiRequest, problems, reading
 
 
 @get(
@@ -28,9 +27,8 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
     responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
 )
 async def read_activity(
+    request: ApiRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
     page: str | None = None,
     per_page: str | None = None,
     actor: str | None = None,
@@ -44,9 +42,10 @@ async def read_activity(
     at most 200.
     """
     wanted = read_wanted(page, per_page, actor, action, outcome, risk, since)
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        return page_body(caller, await feed.read_feed(session, caller, wanted), wanted)
+    counts: SettledCounts = request.app.state.feed_counts
+    async with reading(request) as reads:
+        found = await feed.read_feed(reads, caller, wanted, counts, clock.now())
+    return page_body(caller, found, wanted)
 
 
 @get(

@@ -59,8 +59,8 @@ FEEDBACKS: Final = 100
 _AMONG: Final = 2_000
 _TASKS_AMONG: Final = 500
 _FAILED_FOR: Final = timedelta(days=14)
-# The orders to ship by their shipping: all, the pulled ones, those to pull, and those that are ready
-# to ship. The orders of the open pull are part of that pull's condition.
+# The orders to ship by their shipping: all, the pulled ones, those to pull, and those that are
+# ready to ship. The orders of the open pull are part of that pull's condition.
 _TO_SHIP = f"""
     SELECT shipping_type, count(*), sum(total_amt), count(*) FILTER (WHERE pulled),
            count(*) FILTER (WHERE to_pull), min(placed_at) FILTER (WHERE to_pull),
