@@ -56,7 +56,8 @@ def _cards(answers: list[Any], reader: Reader) -> Iterable[str]:
     [found] = answers
     yield f"{reader.number(found['total'])} card"
     for card in found["cards"]:
-        yield f'href="/cards/{card["id"]}"'
+        # The address also names the place in the search.
+        yield f'href="/cards/{card["id"]}?'
         yield from _money(reader, card["price"], card["target_price"])
 
 
