@@ -56,8 +56,8 @@ def _cards(answers: list[Any], reader: Reader) -> Iterable[str]:
     [found] = answers
     yield f"{reader.number(found['total'])} card"
     for card in found["cards"]:
-        # The address also names the place in the search.
-        yield f'href="/cards/{card["id"]}?'
+        # The address may also name the place in the search.
+        yield f'href="/cards/{card["id"]}'
         yield from _money(reader, card["price"], card["target_price"])
 
 
