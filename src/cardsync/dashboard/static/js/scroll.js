@@ -42,56 +42,63 @@ function filler(height) {
 
 const pages = () => all("tbody[data-page]", grid.table);
 const numberOf = page => Number(page.dataset.page);
-// Returns whether the table still has its gaps: a form may have replaced the table by another page.
+// Returns whether the table is still as this script left it: a form may have replaced its parts by
+// those of another page.
 const intact = () =>
-  Boolean(grid) && [grid.above, grid.below].every(one => one.isConnected && one.matches(".gap"));
+  Boolean(grid?.table.isConnected) &&
+  grid.table.matches(".fixed") &&
+  (grid.total <= grid.size ||
+    [grid.above, grid.below].every(one => one.isConnected && one.matches(".gap")));
 const scrolls = () => getComputedStyle(grid.region).overflowY !== "visible";
 const scroller = () => (scrolls() ? grid.region : document.scrollingElement);
 
 // Prepares the table when the page is loaded, or when a form has replaced the table; the scroll
-// position stays.
+// position stays. All is measured before anything is changed, so that the browser lays out once.
 function begin() {
   const table = find("table[data-order]");
   const body = table && find("tbody[data-page]", table);
-  // The page may show its rows before all of them are counted.
-  const total = Number(find("#sum [data-total]")?.dataset.total ?? 0);
-  if (!body || total <= Number(table.dataset.perPage)) {
-    grid = null;
-    return;
-  }
-  if (grid?.table === table && intact()) return;
+  if (!body) return (grid = null);
+  // The page may show its rows before all of them are counted. A page that returns knows the count
+  // of before.
+  const total = Number(find("#sum [data-total]")?.dataset.total ?? history.state?.total ?? 0);
+  if (grid?.table === table && intact()) return count(total);
   const before = grid?.order === table.dataset.order ? grid.scrolled : null;
   all("tbody.gap, tbody[data-kept]", table).forEach(one => one.remove());
-  const rows = body.rows.length;
   grid = {
     table,
     order: table.dataset.order,
     region: table.closest(".table"),
-    total,
     size: Number(table.dataset.perPage),
-    height: body.getBoundingClientRect().height / rows,
-    above: gap(),
-    below: gap(),
+    height: body.rows[0].getBoundingClientRect().height,
     kept: document.createElement("tbody"),
-    scrolled: 0,
   };
+  grid.scrolled = scroller().scrollTop;
   grid.kept.hidden = true;
   grid.kept.dataset.kept = "";
-  pages()[0].before(grid.above);
-  pages().at(-1).after(grid.below, grid.kept);
-  table.classList.add("scrolls");
   hold();
+  [grid.above, grid.below] = [gap(), gap()];
   sizes.disconnect();
   sizes.observe(grid.region);
-  table.ariaRowCount = String(grid.total + 1);
-  count(body);
-  stretch();
+  numberRows(body);
+  count(total);
   const first = (numberOf(body) - 1) * grid.size * grid.height;
-  const left = history.state?.top;
-  if (before !== null) scroller().scrollTop = before;
-  else if (left) scroller().scrollTop = left;
-  else if (first) scroller().scrollTop += first;
-  grid.scrolled = scroller().scrollTop;
+  const to = before ?? (history.state?.top || (first && grid.scrolled + first));
+  if (to) grid.scrolled = scroller().scrollTop = to;
+}
+
+// Makes the table as high as all rows, or as those up to the shown ones while `total` is unknown. A
+// table of one page has no gaps.
+function count(total) {
+  const last = pages().at(-1);
+  grid.total = total || (numberOf(last) - 1) * grid.size + last.rows.length;
+  grid.table.ariaRowCount = String(total ? total + 1 : -1);
+  grid.table.classList.toggle("scrolls", total > grid.size);
+  if (grid.total <= grid.size) return;
+  if (!grid.above.isConnected) {
+    pages()[0].before(grid.above);
+    last.after(grid.below, grid.kept);
+  }
+  stretch();
 }
 
 // Fixes the columns' widths, so that they do not change while rows are added and removed.
@@ -110,15 +117,14 @@ function hold() {
 const sizes = new ResizeObserver(() => {
   if (!intact()) return;
   if (grid.region.clientWidth !== grid.width) hold();
-  const page = pages()[0];
-  const height = page.getBoundingClientRect().height / page.rows.length;
-  if (height === grid.height || find("tr.gap", page)) return;
+  const height = find("tr:not(.gap)", pages()[0])?.getBoundingClientRect().height;
+  if (!height || height === grid.height) return;
   grid.height = height;
   stretch();
 });
 
 // Numbers the rows for screen readers. The table's head is row 1.
-function count(page) {
+function numberRows(page) {
   const before = (numberOf(page) - 1) * grid.size;
   [...page.rows].forEach((row, index) => (row.ariaRowIndex = String(before + index + 2)));
 }
@@ -140,7 +146,9 @@ function inSight() {
   const start = first.getBoundingClientRect().top;
   const top = Math.max(box.top, 0) + grid.table.tHead.offsetHeight;
   const bottom = Math.min(box.bottom, innerHeight);
-  return [Math.floor((top - start) / grid.height), Math.ceil((bottom - start) / grid.height)];
+  const rows = [(top - start) / grid.height, (bottom - start) / grid.height];
+  // Of a row of which less than a hundredth is visible nothing is seen.
+  return [Math.floor(rows[0] + 0.01), Math.ceil(rows[1] - 0.01)];
 }
 
 // Returns the first and the last visible page, and the last page of all.
@@ -203,7 +211,7 @@ async function bring(number, signal) {
   if (mine !== grid || !intact()) return true;
   const lost = wanted.length - page.rows.length;
   if (lost) page.append(filler(lost * grid.height));
-  count(page);
+  numberRows(page);
   place(page);
   stretch();
   document.dispatchEvent(new CustomEvent("cardsync:rows"));
@@ -279,7 +287,7 @@ let later = 0;
 document.addEventListener(
   "scroll",
   () => {
-    if (!grid) begin();
+    if (!grid) show();
     if (!intact()) return;
     grid.scrolled = scroller().scrollTop;
     fill();
@@ -298,21 +306,37 @@ function rest() {
   const address = new URL(location.href);
   if (page > 1) address.searchParams.set("page", page);
   else address.searchParams.delete("page");
-  if (address.href !== location.href) history.replaceState(history.state, "", address);
+  keep(address);
   const now = find("[data-page-now]", grid.region);
   if (now) now.textContent = page.toLocaleString();
 }
 
-// Stores the scroll position, so that a member who returns from a card sees the same rows.
-addEventListener("pagehide", () => {
-  if (intact()) history.replaceState({ ...history.state, top: scroller().scrollTop }, "");
-});
+// Stores the scroll position, so that a member who reloads the page, or returns from a card, sees the
+// same rows.
+function keep(address = location.href) {
+  const { total } = grid;
+  history.replaceState({ ...history.state, top: scroller().scrollTop, total }, "", address);
+}
+addEventListener("pagehide", () => intact() && keep());
 document.addEventListener("reset", () => grid?.kept.replaceChildren());
 // The gaps wait until the browser is idle, unless the table had them, or shows another place than
-// its beginning.
+// its beginning. Rows below the screen follow in two parts once the columns have their widths.
+const html = document.documentElement;
+function show() {
+  begin();
+  delete html.dataset.table;
+}
+const idle = window.requestIdleCallback ?? setTimeout;
 function prepare() {
-  if (grid || history.state?.top || find("tbody[data-page]")?.dataset.page > 1) begin();
-  else (window.requestIdleCallback ?? setTimeout)(begin);
+  if (grid) return begin();
+  if (history.state?.top || find("tbody[data-page]")?.dataset.page > 1) return show();
+  idle(() => {
+    begin();
+    idle(() => {
+      if (html.dataset.table) html.dataset.table = "half";
+      idle(show);
+    });
+  });
 }
 document.addEventListener("htmx:after:swap", prepare);
 prepare();
