@@ -1,6 +1,6 @@
 """Tables of pricing: `pricing_rule`, `promotion_card`, `price_run` (one pricing of a seller's
 cards), `price_change` (a run's new targets), `price_rollback` with its cards, and `repricing_event`
-(agents' reports of imported prices).
+(agents' reports of imported prices). `price_file_figure` has figures of the price file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    Numeric,
     Text,
     text,
 )
@@ -303,3 +304,20 @@ class RepricingEvent(Piece, Base):
     imported_at: Mapped[datetime]
     recorded_at: Mapped[datetime]
     settled_at: Mapped[datetime | None]
+
+
+class PriceFileFigure(Base):
+    """The sums of a seller's price file, and its cards with the largest changes. They hold for the
+    state of the seller's cards that `stamp` names (`files/kept_file.py`).
+    """
+
+    __tablename__ = "price_file_figure"
+    seller_id: Mapped[KeyPart]
+    stamp: Mapped[str]
+    total: Mapped[int]
+    raised: Mapped[int]
+    raised_by: Mapped[Decimal] = mapped_column(Numeric(20, 4))
+    lowered: Mapped[int]
+    lowered_by: Mapped[Decimal] = mapped_column(Numeric(20, 4))
+    first_prices: Mapped[int]
+    largest: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))

@@ -49,7 +49,10 @@ _IDLE_SECONDS: Final = 60.0
 # opened a page. The second is the least time between two checks of a shop's size.
 _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
-# The maximum number of sellers in `HeavyWork._looked`, which is emptied when it has more.
+# For how long a large shop is not checked again: a check reads thousands of entries of an index,
+# and a file has hundreds of reads. A small shop is checked each time, because it may grow at once.
+_LARGE_SECONDS: Final = 60.0
+# The maximum number of sellers in `_looked` and `_large`, which are emptied when they have more.
 _SELLERS: Final = 5_000
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
@@ -97,6 +100,8 @@ class HeavyWork:
         # is kept ready.
         self._looked: dict[int, float] = {}
         self._expected_until = 0.0
+        # The time until which a seller's shop counts as large.
+        self._large: dict[int, float] = {}
         self._looking: set[asyncio.Task[None]] = set()
         # Processes that are starting and for which no request waits.
         self._coming: list[asyncio.Task[Child]] = []
@@ -212,8 +217,16 @@ class HeavyWork:
         return _soon(self._places.turn(seller_id))
 
     async def _has_large(self, seller_id: int) -> bool:
+        now = asyncio.get_running_loop().time()
+        if self._large.get(seller_id, 0.0) > now:
+            return True
         async with self._database.tenant(seller_id) as session:
-            return await self.is_large(session, seller_id)
+            is_large = await self.is_large(session, seller_id)
+        if is_large:
+            if len(self._large) >= _SELLERS:
+                self._large.clear()
+            self._large[seller_id] = now + _LARGE_SECONDS
+        return is_large
 
     async def is_large(self, session: AsyncSession, seller_id: int) -> bool:
         values = {"seller": seller_id, "few": self._settings.heavy_cards}

@@ -56,6 +56,7 @@ async def end_pricing(
     locked row.
     """
     state.export_fingerprint = exported
+    state.prices_revision += 1
     await session.flush()
     if marks:
         await mark(session, state.seller_id, *OF_PRICES)
@@ -94,6 +95,12 @@ async def fingerprint_served(session: AsyncSession, which: str) -> str:
     query = FINGERPRINT_SQL.format(exported=which)
     return fingerprint_of((await session.scalar(text(query)) or "").encode())
 
+
+# Begins to change cards, in a transaction that changes some or precedes those that do.
+CHANGING: Final = """
+    UPDATE sync_state SET export_fingerprint = NULL, prices_revision = prices_revision + 1
+     WHERE seller_id = :seller
+"""
 
 # The lowest exported price, in ten-thousandths.
 MIN_TARGET = 100

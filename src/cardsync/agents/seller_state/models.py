@@ -60,6 +60,9 @@ class SyncState(Base):
     agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     # The hash of the ids and targets that the export would send; null while a run changes targets.
     export_fingerprint: Mapped[str | None]
+    # Increases with each transaction that changes prices, targets or copies of cards, or the cards
+    # of the export; a figure of the export with another number is outdated.
+    prices_revision: Mapped[BigInt] = mapped_column(server_default="0")
     # The time until which the export serves a rollback instead; null if none is ready or served.
     rollback_until: Mapped[datetime | None]
     # The time until which the export is held because a rollback is being prepared.

@@ -234,7 +234,8 @@ async def hold_lease(
     total: int | None = None,
     after: int | None = None,
 ) -> None:
-    """Renew and check the lease and store the progress, as the last statement before a commit.
+    """Renew and check the lease and store the progress, as the last statement before a commit. With
+    `done`, the transaction has changed cards.
 
     Raises LeaseLost if another holder has the lease, or if the stored progress is not `after`
     because the database lost one of this worker's commits. Raises CancelRequested if the seller
@@ -249,7 +250,9 @@ async def hold_lease(
                        work_phase = coalesce(:phase, work_phase),
                        work_total = coalesce(:total, work_total),
                        work_done = CASE WHEN work_done = coalesce(:after, work_done)
-                         THEN coalesce(:done, work_done) ELSE -1 END
+                         THEN coalesce(:done, work_done) ELSE -1 END,
+                       prices_revision = prices_revision
+                         + CASE WHEN CAST(:done AS integer) IS NULL THEN 0 ELSE 1 END
                  WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
                 RETURNING cancel_requested_at, work_done
             """),

@@ -40,8 +40,9 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
-from cardsync.prices.files.changes_in_file import Sums, sums_of_file
+from cardsync.prices.files.changes_in_file import sums_of_file
 from cardsync.prices.files.file_now import reasons_of
+from cardsync.prices.files.kept_file import Sums
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.preview.presets import Compared

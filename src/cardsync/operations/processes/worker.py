@@ -54,6 +54,7 @@ from cardsync.platform.work.jobs import (
     with_its_name,
 )
 from cardsync.platform.work.setbacks import LONGEST_PAUSE
+from cardsync.prices.files.kept_file import PRICE_FILE
 from cardsync.prices.recommendations.generate import RECOMMENDATIONS
 from cardsync.prices.rollback.apply_imported_prices import move_prices
 from cardsync.prices.rollback.prepare import prepare_rollback
@@ -94,7 +95,7 @@ STREAMS: dict[str, AnyTask] = {
 }
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[KeptFigure[Any], ...] = (
-    STOCK, LOTS, SALES_SUMS, ORDER_SEARCH, OFFERS, CELLS, RECOMMENDATIONS,
+    STOCK, LOTS, SALES_SUMS, ORDER_SEARCH, OFFERS, CELLS, RECOMMENDATIONS, PRICE_FILE,
 )  # fmt: skip
 # A worker runs one import or housekeeping job at a time. Meanwhile it also fetches one picture at a
 # time, checks a few shops for notices, sends notices, and downloads catalogs, so that no import

@@ -52,6 +52,7 @@ class Lock(StrEnum):
     OFFERS = "network"
     CELLS = "network_cells"
     RECOMMENDATIONS = "recommendations"
+    PRICE_FILE = "price_file"
     REMATCHED_CARDS = "rematched_cards"
     REMATCHED_COLLECTIONS = "rematched_collections"
     PICTURES = "pictures"

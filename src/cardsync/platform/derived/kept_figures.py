@@ -51,6 +51,7 @@ class Figure(StrEnum):
     OFFERS = "network"
     CELLS = "network_cells"
     RECOMMENDATIONS = "recommendations"
+    PRICE_FILE = "price_file"
 
 
 # A mark of one of the figures in AT_ONCE queues a refresh immediately. A mark of another figure
@@ -65,7 +66,13 @@ _LOOK_SECONDS: Final = 0.2
 
 # The figures that become outdated when prices or targets of cards change: each end of a pricing
 # marks all of them (`prices/decisions/ended.py`).
-OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
+OF_PRICES: Final = (
+    Figure.STOCK,
+    Figure.OFFERS,
+    Figure.CELLS,
+    Figure.RECOMMENDATIONS,
+    Figure.PRICE_FILE,
+)
 PRICING_ENDS: Final = (
     "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"
     " and prices that were imported at the marketplace"

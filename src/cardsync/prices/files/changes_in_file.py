@@ -9,29 +9,21 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.read_sources import each_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.prices.files.content import served
+from cardsync.prices.files.kept_file import KEPT, LARGEST_FIRST, SUMS, Sums, kept_rows, kept_sums
 from cardsync.prices.files.price_updates import file_of, why_empty_by
 
-# The last column counts first prices: cards without a price, and cards that have only a My Store
-# Price, if it equals the target.
-_SUMS: Final = """
-    SELECT count(*),
-           count(*) FILTER (WHERE c.target_price > c.price),
-           coalesce(sum((c.target_price - c.price) * c.quantity)
-               FILTER (WHERE c.target_price > c.price), 0),
-           count(*) FILTER (WHERE c.target_price < c.price),
-           coalesce(sum((c.price - c.target_price) * c.quantity)
-               FILTER (WHERE c.target_price < c.price), 0),
-           count(*) FILTER (WHERE c.price IS NULL OR c.price = c.target_price)
-      FROM card c WHERE {which}
+_SUMS: Final = f"SELECT {SUMS} FROM card c WHERE {{which}}"
+_COLUMNS: Final = """
+    c.id, c.product_name, c.set_name, c.condition_label, c.quantity, c.market, c.price,
+    c.target_price
 """
-_LARGEST: Final = """
-    SELECT c.id, c.product_name, c.set_name, c.condition_label, c.quantity, c.market, c.price,
-           c.target_price
-      FROM card c WHERE {which}
-     ORDER BY abs(c.target_price - c.price) * c.quantity DESC NULLS FIRST, c.id
-     LIMIT :limit OFFSET :offset
+_LARGEST: Final = f"""
+    SELECT {_COLUMNS} FROM card c WHERE {{which}}
+     ORDER BY {LARGEST_FIRST} LIMIT :limit OFFSET :offset
 """
 
 
@@ -48,19 +40,6 @@ class PriceInFile(NamedTuple):
     market: Decimal | None
     price: Decimal | None
     target: Decimal
-
-
-class Sums(NamedTuple):
-    """The sums over a price file. `raised_by` and `lowered_by` are in dollars, for all copies of
-    the raised and lowered cards.
-    """
-
-    total: int
-    raised: int
-    raised_by: Decimal
-    lowered: int
-    lowered_by: Decimal
-    first_prices: int
 
 
 NONE: Final = Sums(0, 0, Decimal(), 0, Decimal(), 0)
@@ -80,20 +59,32 @@ class PageOfFile(NamedTuple):
 async def page_of_file(
     reading: Reading, caller: Caller, page: Paging, now: datetime, *, counted: bool
 ) -> PageOfFile:
-    """Return a page of the file that `price_updates.export` writes in the same snapshot. Only the
-    last page is counted, unless `counted`.
+    """Return a page of the file that `price_updates.export` writes in the same snapshot. If the
+    kept figures are outdated, only the last page is counted, unless `counted`.
     """
-    forced, which = await file_of(reading, caller, now)
-    rows = [] if forced else await _rows(reading, which, page)
-    prices, has_more = rows[: page.per_page], len(rows) > page.per_page
-    if forced or (not prices and page.page == 1):
+    first, last = page.offset + 1, page.offset + page.per_page
+    (forced, which), sums, rows = await each_of(
+        reading,
+        file_of(reading, caller, now),
+        kept_sums(reading, caller.seller_id),
+        kept_rows(reading, caller.seller_id, _COLUMNS, first, last),
+    )
+    if forced:
         return PageOfFile([], False, None, await why_empty_by(reading, caller, forced, which))
-    if has_more and not counted:
+    sums = _sums_that_hold(caller, which, sums)
+    if sums is None or min(sums.total, last) > KEPT:
+        values = page.values | {"limit": page.per_page + 1}
+        rows = await reading.rows(_LARGEST.format(which=which), values)
+    prices = list(map(PriceInFile._make, rows[: page.per_page]))
+    if not prices and page.page == 1:
+        return PageOfFile([], False, None, await why_empty_by(reading, caller, forced, which))
+    has_more = len(rows) > page.per_page
+    if sums is None and has_more and not counted:
         return PageOfFile(prices, has_more, None, [])
     if page.page == 1 and not has_more:
         # The page has the whole file, so only its cards are read again.
         which += f" AND c.id IN ({', '.join(str(int(row.card_id)) for row in prices)})"
-    return PageOfFile(prices, False, await _sums(reading, which), [])
+    return PageOfFile(prices, False, sums or await _sums(reading, which), [])
 
 
 async def sums_of_file(
@@ -102,18 +93,21 @@ async def sums_of_file(
     """Return the sums of the file, and the reasons for a file that is empty, like
     `page_of_file`.
     """
-    forced, which = await file_of(reading, caller, now)
-    sums = NONE if forced else await _sums(reading, which)
+    (forced, which), sums = await each_of(
+        reading, file_of(reading, caller, now), kept_sums(reading, caller.seller_id)
+    )
+    if forced:
+        sums = NONE
+    else:
+        sums = _sums_that_hold(caller, which, sums) or await _sums(reading, which)
     if sums.total:
         return sums, []
     return sums, await why_empty_by(reading, caller, forced, which)
 
 
-async def _rows(reading: Reading, which: str, page: Paging) -> list[PriceInFile]:
-    """Return the rows of a page and the next one."""
-    values = page.values | {"limit": page.per_page + 1}
-    rows = await reading.rows(_LARGEST.format(which=which), values)
-    return list(map(PriceInFile._make, rows))
+def _sums_that_hold(caller: Caller, which: str, sums: Sums | None) -> Sums | None:
+    """Return the kept sums if no sale has ended since, whose targets would leave the file. Pure."""
+    return sums if which == served(caller.seller_id, []) else None
 
 
 async def _sums(reading: Reading, which: str) -> Sums:

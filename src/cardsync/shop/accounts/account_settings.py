@@ -73,6 +73,7 @@ async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> N
     state = await sync_state.locked(session, seller_id)
     # The export must not answer 304, because the run changes the set of its cards.
     state.export_fingerprint = None
+    state.prices_revision += 1
     await reprice.begin(session, seller_id, "settings", now)
 
 
