@@ -24,6 +24,7 @@ from cardsync.platform.database.copy import write_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
+from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
@@ -98,6 +99,9 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     await session.execute(text(_CELLS), seller | {"printings": list(PRINTINGS)})
     await session.execute(text(_CARDS), seller)
     await session.execute(text("ANALYZE own_card"))
+    # While the statistics do not include the seller's rows, the planner would read all cards for
+    # each sold item, and all evidence for each stored cell.
+    await session.execute(text(joined_by_hash()))
     await session.execute(text(_OWN_SOLD))
     span = {"since": since, "day": since.date(), "now": now}
     sales = await observed(session, _SOLD, {**seller, **span}, sums.SALES)

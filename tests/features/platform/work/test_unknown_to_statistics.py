@@ -4,18 +4,24 @@ know nothing of it: they say that it has one row, so a join may read all rows fo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import date, timedelta
+from functools import partial
 from urllib.parse import quote
 
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from builders import a_csv, a_row, an_order
-from cardsync.network.offers import refresh
+from cardsync.catalog.market import network_cells
+from cardsync.network import offers
+from cardsync.platform import clock
 from cardsync.platform.derived.sales_by_day import DAYS_AT_ONCE
+from discovery_builder import change
+from market_builder import in_the_market
 
 CARDS = 800
 # A step may read a table so many times over; where each row is joined by reading all, it is 800.
@@ -67,9 +73,9 @@ class Readings:
             self.over[step] = over
 
 
-def file(cards: int, price: str) -> bytes:
+def file(cards: int, price: str, name: str = "Card") -> bytes:
     return a_csv(
-        *(a_row(n, market=price, name=f"Card {n}", price="1.00") for n in range(1, cards + 1))
+        *(a_row(n, market=price, name=f"{name} {n}", price="1.00") for n in range(1, cards + 1))
     )
 
 
@@ -131,18 +137,31 @@ async def test_each_step_of_a_new_shop_reads_its_rows_a_few_times(a_seller, owne
     assert not readings.over
 
 
-async def test_the_offers_of_a_new_shop_are_compared_with_its_cards_once(a_seller, owner_url):
-    """The cards are in a temp table, which only its own transaction counts."""
+async def read_again(seller, refresh: Callable[[AsyncSession], Awaitable[int]], table: str) -> int:
+    """Refresh again what has not changed, and return the rows read of the temp table, which only
+    its own transaction counts.
+    """
+    read = "SELECT seq_tup_read FROM pg_stat_xact_all_tables WHERE relname = :table"
+    async with seller.service.database.tenant(seller.id) as session:
+        assert await refresh(session) == 0
+        return int((await session.execute(text(read), {"table": table})).scalar_one())
+
+
+async def test_the_offers_and_cells_of_a_new_shop_are_compared_with_its_cards_once(
+    a_seller, owner_url
+):
     for count in (20, CARDS):
         seller = await a_seller()
-        await seller.import_csv(file(count, "2.00"))
+        await seller.import_csv(file(count, "2.00", "In the network"))
+        switches = {"network_consent": True, "network_published": True}
+        await change(seller.service, seller, **switches)
+        offered = partial(offers.refresh, seller_id=seller.id)
+        seen = partial(network_cells.refresh, seller_id=seller.id, now=clock.now())
         with psycopg.connect(owner_url, autocommit=True) as connection:
-            connection.execute("ANALYZE network_offer")
+            connection.execute("ANALYZE network_offer, network_cell")
+        in_the_market(owner_url, seller, {n: 5_000_000 + n for n in range(1, count + 1)})
         async with seller.service.database.tenant(seller.id) as session:
-            assert await refresh(session, seller.id) == count
-    async with seller.service.database.tenant(seller.id) as session:
-        assert await refresh(session, seller.id) == 0
-        counted = await session.scalar(
-            text("SELECT seq_tup_read FROM pg_stat_xact_all_tables WHERE relname = 'held'")
-        )
-    assert CARDS <= counted < 10 * CARDS
+            assert await offered(session) == count
+            assert await seen(session) == count
+    assert CARDS <= await read_again(seller, offered, "held") < 10 * CARDS
+    assert CARDS <= await read_again(seller, seen, "own_evidence") < 10 * CARDS
