@@ -26,7 +26,7 @@ from builders import a_csv, a_row
 from pages import built, filled
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 CHROMIUM = shutil.which("chromium")
 # `make test` looks at the narrowest, the soak at all pairs of widths and schemes.
@@ -865,6 +865,29 @@ def test_a_queue_is_decided_by_keys(browser: Browser, shop: Shop) -> None:
         assert "selected · $" in page.locator(".selection .n:visible").inner_text()
         command(page, "Approve the selected")
         page.get_by_text("1 price approved.").wait_for()
+
+
+def test_a_decided_row_leaves_before_the_page_that_follows(browser: Browser, shop: Shop) -> None:
+    """The next row is the current one meanwhile. If that page is lost, the browser opens it."""
+    away = (*EXPECTED, "net::ERR_FAILED")
+    with a_window(browser, shop, away) as page:
+        page.goto("/pricing/reviews")
+        takes = page.locator("tr[data-swipes] input[name=take]")
+        first, second = (takes.nth(n).get_attribute("value") for n in (0, 1))
+        held: list[Route] = []
+        follows = re.compile(r"reviews\?.*done=")
+        page.route(follows, lambda one: one.continue_() if held else held.append(one))
+        for key in ("j", "d"):
+            page.keyboard.press(key)
+        page.locator(f"input[name=take][value='{first}']").wait_for(state="detached")
+        current = page.locator("tr[aria-current=true] input[name=take]")
+        assert current.get_attribute("value") == second
+        assert not page.get_by_text("1 price dismissed.").count()
+        page.wait_for_timeout(100)
+        held[0].abort()
+        page.get_by_text("1 price dismissed.").wait_for()
+        assert "done=" in page.url
+        assert takes.first.get_attribute("value") == second
 
 
 def test_a_row_is_decided_in_place_and_taken_back(browser: Browser, shop: Shop) -> None:

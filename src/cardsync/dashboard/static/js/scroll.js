@@ -311,8 +311,8 @@ function rest() {
   if (now) now.textContent = page.toLocaleString();
 }
 
-// Stores the scroll position, so that a member who reloads the page, or returns from a card, sees the
-// same rows.
+// Stores the scroll position, so that a member who reloads the page, or returns from a card, sees
+// the same rows.
 function keep(address = location.href) {
   const { total } = grid;
   history.replaceState({ ...history.state, top: scroller().scrollTop, total }, "", address);
