@@ -20,14 +20,16 @@ from jinja2 import (
     FileSystemBytecodeCache,
     PackageLoader,
     StrictUndefined,
+    nodes,
 )
 from jinja2.bccache import Bucket
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context, Macro
 from litestar import Litestar, MediaType, Response
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cardsync.platform.version import __version__
 from cardsync.web.request import AnyRequest
@@ -55,6 +57,25 @@ class _Context(Context):
             kwargs.pop("_block_vars", None)
             return called(*args, **kwargs)
         return super().call(called, *args, **kwargs)
+
+
+class _Generator(CodeGenerator):
+    """A compiler whose templates escape by `_escaped`."""
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.autoescape and not frame.eval_ctx.volatile:
+            self.write("environment.escaped(")
+            if finalize.src is not None:
+                self.write(finalize.src)
+        else:
+            super()._output_child_pre(node, frame, finalize)
+
+
+def _escaped(value: object) -> str:
+    """Escape a value of a template. A third of a page's values are the markup of macros and
+    functions, which `escape` would copy.
+    """
+    return value if type(value) is Markup else escape(value)
 
 
 _PLAIN = (MethodType, FunctionType)
@@ -86,6 +107,8 @@ def templates(
         auto_reload=False,
     )
     environment.context_class = _Context
+    environment.code_generator_class = _Generator
+    environment.extend(escaped=_escaped)
     environment.globals["asset"] = asset
     environment.globals["sprite"] = sprite
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))

@@ -44,6 +44,7 @@ from cardsync.dashboard.shell import (
 )
 from cardsync.platform import clock, errors
 from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.prices.files import price_updates
@@ -53,7 +54,7 @@ from cardsync.prices.rollback import rollbacks
 from cardsync.prices.rollback.schemas import rollback_body
 from cardsync.shop.accounts import account_settings
 from cardsync.shop.credits import skip_wait
-from cardsync.shop.today.sync_result import price_files
+from cardsync.shop.today.sync_result import PriceFile, price_files
 from cardsync.stock.quick_add import settle
 from cardsync.web import as_csv
 from cardsync.web.forms import Form
@@ -132,13 +133,16 @@ def phase_words(phase: str) -> str:
 
 
 async def steering(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, back: str
+    request: PageRequest, caller: Caller, reads: Reading, settings: Settings, back: str
 ) -> TemplateValues:
     """Return the values that `sync_steering.html` shows."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
-    seen_at = await seen.at(session, caller)
-    current = await status_of(session, caller, price_updates.run_waits, now, settings)
+    seen_at, current, is_at_agent = await at_once(
+        seen.at(reads, caller),
+        status_of(reads, caller, price_updates.run_waits, now, settings),
+        cancel.is_at_agent(reads, caller.seller_id, now),
+    )
     span = timedelta(seconds=settings.sync_cooldown_seconds)
     remaining = cooldown.remaining_seconds(caller.state.last_pricing_at, span, now)
     binds = cooldown.meets(
@@ -146,7 +150,7 @@ async def steering(
         metering=caller.account.credits_metering_enabled,
         paid=caller.entitlements(now).paid,
     )
-    at_agent = not current.in_progress and await cancel.is_at_agent(session, caller.seller_id, now)
+    at_agent = not current.in_progress and is_at_agent
     return {
         "status": status_body(current, caller.state.last_sync_at, seen_at),
         "phase": phase_words(current.phase),
@@ -178,7 +182,7 @@ async def sync_page(
     now = clock.now()
     asked_for = request.query_params.get("tasks", "")
     wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
-    values: TemplateValues = {"shown_tasks": None, "open_rollbacks": [], "cycles": [], "files": []}
+    values: TemplateValues = {"shown_tasks": None, "open_rollbacks": [], "cycles": []}
     if caller.role == "owner":
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
         cycles = await past_cycles.page_of_cycles(session, caller, Paging(1, CYCLES_SHOWN))
@@ -189,15 +193,20 @@ async def sync_page(
             ),
             "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
         }
-        async with reading(request) as reads:
-            values["files"] = await price_files(reads, caller, FILES_SHOWN)
+    async with reading(request) as reads:
+        steered, agent, files = await at_once(
+            steering(request, caller, reads, settings, "/sync"),
+            _agent(request, caller, reads, settings),
+            _files(reads, caller),
+        )
     return show(
         request,
         caller,
         "sync.html",
-        **await steering(request, caller, session, settings, "/sync"),
+        **steered,
+        **agent,
         **values,
-        **await _agent(request, caller, session, settings),
+        files=files,
         task_status=wanted or "",
         task_statuses=[("", "All"), *((name, name.title()) for name in TASK_STATUSES)],
         task_names=TASK_NAMES,
@@ -210,12 +219,16 @@ async def sync_page(
     )
 
 
+async def _files(reads: Reading, caller: Caller) -> list[PriceFile]:
+    return await price_files(reads, caller, FILES_SHOWN) if caller.role == "owner" else []
+
+
 async def _agent(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+    request: PageRequest, caller: Caller, reads: Reading, settings: Settings
 ) -> TemplateValues:
     """Return the agent as it last reported itself, and the newer release that it may install."""
     seen: LastSeen = request.app.state.last_seen
-    agent = await seen.agent(session, caller)
+    agent = await seen.agent(reads, caller)
     if agent is None or agent.version is None:
         return {"agent": agent, "update": {"update_available": False}}
     asks = Installation(str(caller.seller_id), agent.version, agent.platform)

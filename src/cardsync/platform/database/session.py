@@ -35,7 +35,7 @@ from cardsync.platform.database.connections import (
 from cardsync.platform.database.hot_reads import PolledReads, only_looks
 from cardsync.platform.database.joined_messages import piped
 from cardsync.platform.database.seller_slots import Slots, Work
-from cardsync.platform.database.snapshot_reads import Reading, Readings
+from cardsync.platform.database.snapshot_reads import Planned, Reading, Readings
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
@@ -220,7 +220,9 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, object
 
 
 async def in_one_message(
-    session: AsyncSession | Reading, statements: Sequence[str], values: Mapping[str, object]
+    session: AsyncSession | Reading,
+    statements: Sequence[str | Planned],
+    values: Mapping[str, object],
 ) -> list[list[Any]]:
     """Run several statements in one round trip and return the rows of each. Each statement may use
     any of the values. A statement after one that locks a row sees the changes of the lock's last
@@ -228,7 +230,7 @@ async def in_one_message(
     """
     if isinstance(session, Reading):
         return await session.together(statements, values)
-    bound = [kept_named(statement) for statement in statements]
+    bound = [one.whole() if isinstance(one, Planned) else kept_named(one) for one in statements]
     each = [values] * len(bound)
     return await piped(await driver(session), bound, range(len(bound)), each, namedtuple_row)
 

@@ -117,7 +117,7 @@ class Reading:
         self._turn = asyncio.Lock()
         self._known: dict[str, list[TupleRow]] = {}
 
-    async def rows(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
+    async def rows(self, statement: str | Planned, values: Mapping[str, object]) -> list[TupleRow]:
         """Return the rows of a statement, whose values are named `:name`."""
         [rows] = await self.together([statement], values)
         return rows

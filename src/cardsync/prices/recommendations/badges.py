@@ -25,7 +25,7 @@ from cardsync.catalog.market.verdicts import (
 from cardsync.platform import errors, limits
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import in_one_message
-from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.prices.engine.holdout_draw import begin_of, window
 from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
@@ -40,7 +40,11 @@ _LOOKED_AT: Final = """
 """
 # The first row of a card is its badge: a review is more informative than the cap before it, a
 # hold-out excludes both, and a market gate does not change the rule's price.
-_HELD: Final = queries_of(__package__)["held_badges"]
+_HELD: Final = Planned(
+    "held_badges",
+    queries_of(__package__)["held_badges"],
+    {"seller": "bigint", "ids": "bigint[]", "now": "timestamptz", "part": "bigint"},
+)
 
 
 class BadgedCard(NamedTuple):

@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.value_types import Values
 from cardsync.sales.limits import SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS, SOLD_WITHOUT_COST
 from cardsync.sales.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
@@ -39,9 +39,18 @@ _OF_ORDER: Final = f"""
 """
 _WITH_CARD: Final = """AND orders.id IN (
     SELECT x.order_id FROM order_item x WHERE x.seller_id = :seller AND x.sku_id = :card)"""
-_OF_CARD: Final = f"""
+_OF_CARD: Final = Planned(
+    "profit_of_card",
+    f"""
     SELECT {SUMMED} FROM ({lines_of(_WITH_CARD)}) line WHERE sku_id = :card HAVING count(*) > 0
-"""
+    """,
+    {
+        "seller": "bigint",
+        "card": "bigint",
+        **dict.fromkeys(("zone", "fee_level"), "text"),
+        **dict.fromkeys(("letter_postage", "parcel_postage", "supplies"), "numeric"),
+    },
+)
 _THESE: Final = "AND orders.id = ANY (CAST(:orders AS bigint[]))"
 _OF_ORDERS: Final = f"SELECT {SUMMED} FROM ({lines_of(_THESE)}) line HAVING count(*) > 0"
 # The sold cards with copies of unknown cost, sorted by the amount received for these copies.

@@ -11,7 +11,7 @@ import msgspec
 from cardsync.access.caller import Buyer, Caller
 from cardsync.platform import errors
 from cardsync.platform.database.marketplace_time import PLACED_AT
-from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import cut
 from cardsync.platform.kit.struct_rows import struct_of_values
 from cardsync.sales.orders.schemas import Amount, line_total
@@ -60,6 +60,10 @@ _BEHIND = """
            SELECT coalesce(o.order_date, '-infinity'), o.id FROM orders o
             WHERE o.seller_id = :seller AND o.id = :after)
 """
+_TYPES = dict.fromkeys(("seller", "member", "card", "after", "limit"), "bigint")
+_SKU_OF_CARD = Planned("sku_of_card", _SKU, _TYPES)
+_FIRST = Planned("orders_of_card", _SOLD.format(behind=""), _TYPES)
+_NEXT = Planned("more_orders_of_card", _SOLD.format(behind=_BEHIND), _TYPES)
 
 
 async def orders_of_card(
@@ -72,8 +76,7 @@ async def orders_of_card(
     """Return a page of the orders that contain a card. Raises NotFound."""
     values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
     values |= {"after": after, "limit": limit + 1}
-    statement = _SOLD.format(behind="" if after is None else _BEHIND)
-    found, rows = await reading.together([_SKU, statement], values)
+    found, rows = await reading.together([_SKU_OF_CARD, _FIRST if after is None else _NEXT], values)
     if not found:
         raise errors.NotFound(f"there is no card {card_id}")
     page = cut(rows, limit, lambda row: row[0])

@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
-from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import Page, cut
 from cardsync.platform.old_data.old_kinds import HISTORY
 from cardsync.platform.old_data.read_back import Old, rows_of_key
@@ -252,9 +252,18 @@ async def cards_after(
 
 
 _SEEN = f"SELECT 1 FROM card c WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
-_CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
-_CARDS = f"""SELECT {_COLUMNS} FROM {_FROM}
- WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[])) AND {VISIBLE}"""
+_TYPES = {"seller": "bigint", "member": "bigint", "now": "timestamptz"}
+_CARD = Planned(
+    "one_card",
+    f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}",
+    _TYPES | {"id": "bigint"},
+)
+_CARDS = Planned(
+    "cards_of_page",
+    f"""SELECT {_COLUMNS} FROM {_FROM}
+ WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[])) AND {VISIBLE}""",
+    _TYPES | {"ids": "bigint[]"},
+)
 _OBSERVED = ", ".join(ObservationRow._fields)
 _HISTORY = f"""
     SELECT {_OBSERVED} FROM card WHERE seller_id = :seller AND id = :id

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
-from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.stock.cards.visible import VISIBLE
 
 # Products are the same card if their game, name, set and number are the same.
-_SAME: Final = f"""
+_SAME: Final = Planned(
+    "same_cards",
+    f"""
     SELECT c.id, c.condition_label, c.printing, c.language, c.quantity, c.gone
       FROM card k
            JOIN product p ON p.id = k.product_id
@@ -20,7 +22,9 @@ _SAME: Final = f"""
      WHERE k.seller_id = :seller AND k.id = :card AND (NOT c.gone OR c.id = k.id) AND {VISIBLE}
      ORDER BY c.printing, c.language, c.condition, c.id
      LIMIT :limit
-"""
+    """,
+    dict.fromkeys(("seller", "member", "card", "limit"), "bigint"),
+)
 _MOST: Final = 12
 
 
