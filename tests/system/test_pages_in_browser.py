@@ -612,6 +612,9 @@ def test_a_table_shows_its_first_rows_before_the_others(browser: Browser, shop: 
         rows = page.locator("[data-rows] > tr")
         assert rows.nth(20).is_visible()
         assert not rows.nth(30).is_visible()
+        # A script after the style sheet would wait for it, and the rows for the script.
+        first = page.locator("head > :is(script, link[rel=stylesheet])").first
+        assert "theme" in (first.get_attribute("src") or "")
         rows.nth(49).wait_for()
 
 
