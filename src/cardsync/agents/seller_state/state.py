@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -22,11 +23,14 @@ from cardsync.agents.seller_state.sync_kinds import (
     is_stale,
     merge_kinds,
 )
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import CancelRequested, LeaseLost
 
 # Every lease is shorter than this: a lease that ends later was taken by a host with a wrong clock.
 LONGEST_LEASE = timedelta(minutes=5)
+
+_HOLD: Final = queries_of(__package__)["hold"]
 
 
 def lease_is_live(state: SellerState | SyncState, now: datetime) -> bool:
@@ -243,19 +247,7 @@ async def hold_lease(
     """
     row = (
         await session.execute(
-            text("""
-                UPDATE sync_state
-                   SET lease_expires_at = :expires,
-                     lock_refreshed_at = CASE WHEN lock_kind IS NOT NULL THEN :now END,
-                       work_phase = coalesce(:phase, work_phase),
-                       work_total = coalesce(:total, work_total),
-                       work_done = CASE WHEN work_done = coalesce(:after, work_done)
-                         THEN coalesce(:done, work_done) ELSE -1 END,
-                       prices_revision = prices_revision
-                         + CASE WHEN CAST(:done AS integer) IS NULL THEN 0 ELSE 1 END
-                 WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
-                RETURNING cancel_requested_at, work_done
-            """),
+            text(_HOLD),
             {
                 "expires": now + timedelta(seconds=lease.seconds),
                 "now": now,
