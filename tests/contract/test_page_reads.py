@@ -14,6 +14,7 @@ import pytest
 from browsers import signed_in
 from builders import Seller
 from cardsync.catalog.market.load_observations import load
+from cardsync.platform import clock
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.database.watched_pools import WAITS
 from dashboard_builder import filled_shop
@@ -31,9 +32,9 @@ ASKED = 4
 # A connection that has planned a page's statement for no page yet sends one message more.
 PREPARED = 1
 MOST = {
-    "/today": Reads(2, 6),
+    "/today": Reads(2, 5),
     "/cards": Reads(2, 5),
-    "/cards/{card_id:int}": Reads(3, 7),
+    "/cards/{card_id:int}": Reads(2, 7),
     "/find": Reads(6, 15),
     "/orders": Reads(2, 5),
     "/orders/ship": Reads(2, 7),
@@ -42,7 +43,7 @@ MOST = {
     "/lists": Reads(2, 3),
     "/lists/{list_id:int}": Reads(2, 4),
     "/lists/{list_id:int}/add": Reads(2, 3),
-    "/activity": Reads(2, 5),
+    "/activity": Reads(2, 4),
     "/settings/shop": Reads(2, 5),
     "/settings/sync": Reads(2, 5),
     "/settings/people": Reads(2, 6),
@@ -56,15 +57,15 @@ MOST = {
     "/settings/sign-in": Reads(2, 6),
     "/account": Reads(2, 5),
     "/account/credits": Reads(2, 6),
-    "/cards/{card_id:int}/match": Reads(3, 9),
-    "/pricing/rules/new": Reads(5, 28),
-    "/pricing/rules/{rule_id:int}": Reads(6, 33),
-    "/pricing/tests": Reads(2, 6),
-    "/pricing/presets": Reads(3, 28),
-    "/pricing/sales": Reads(2, 7),
-    "/pricing/sales/new": Reads(4, 22),
+    "/cards/{card_id:int}/match": Reads(3, 8),
+    "/pricing/rules/new": Reads(4, 21),
+    "/pricing/rules/{rule_id:int}": Reads(5, 24),
+    "/pricing/tests": Reads(2, 5),
+    "/pricing/presets": Reads(3, 24),
+    "/pricing/sales": Reads(2, 6),
+    "/pricing/sales/new": Reads(3, 18),
     "/pricing/settings": Reads(2, 5),
-    "/pricing/reviews": Reads(2, 4),
+    "/pricing/reviews": Reads(2, 3),
     "/pricing/pins": Reads(2, 2),
     "/pricing/runs": Reads(2, 5),
     "/pricing/runs/{run_id:int}": Reads(2, 5),
@@ -72,19 +73,19 @@ MOST = {
     "/pricing/backtest": Reads(1, 1),
     "/customers/{key:str}": Reads(2, 7),
     "/recommendations": Reads(2, 3),
-    "/recommendations/outcomes": Reads(2, 11),
-    "/returns": Reads(3, 6),
+    "/recommendations/outcomes": Reads(2, 10),
+    "/returns": Reads(2, 6),
     "/sales": Reads(2, 5),
     "/profit": Reads(2, 7),
-    "/shelves": Reads(2, 6),
+    "/shelves": Reads(2, 5),
     "/shelves/put": Reads(1, 1),
-    "/shelves/{box:str}": Reads(3, 10),
-    "/counts": Reads(2, 8),
-    "/counts/{count_id:int}": Reads(3, 7),
+    "/shelves/{box:str}": Reads(2, 8),
+    "/counts": Reads(2, 7),
+    "/counts/{count_id:int}": Reads(2, 7),
     "/operator": Reads(2, 9),
     "/operator/sellers/{seller_id:int}": Reads(2, 8),
     "/operator/installation": Reads(2, 12),
-    "/operator/catalogs": Reads(2, 10),
+    "/operator/catalogs": Reads(2, 9),
     "/print": Reads(1, 1),
     "/print/labels": Reads(2, 2),
     "/print/restock": Reads(2, 3),
@@ -99,12 +100,12 @@ MOST = {
     "/sync/prices": Reads(2, 5),
     "/sync/cycles": Reads(2, 7),
     "/sync/cycles/{cycle_id:int}": Reads(2, 6),
-    "/sync/uploads": Reads(3, 7),
+    "/sync/uploads": Reads(2, 7),
     "/sync/uploads/{upload_id:int}": Reads(2, 12),
     "/buying": Reads(2, 7),
     "/buying/collections/{collection_id:int}": Reads(2, 13),
     "/buying/rules": Reads(2, 6),
-    "/buying/rules/new": Reads(3, 12),
+    "/buying/rules/new": Reads(2, 12),
     "/buying/offers": Reads(2, 6),
     "/buying/offers/new": Reads(2, 4),
     "/buying/offers/{offer_id:int}": Reads(2, 8),
@@ -114,10 +115,10 @@ MOST = {
     "/buying/buylist": Reads(2, 5),
     "/add-cards": Reads(2, 6),
     "/add-cards/recover": Reads(2, 5),
-    "/set-up/presets": Reads(6, 51),
-    "/set-up/agent": Reads(6, 51),
-    "/set-up/prices": Reads(6, 51),
-    "/set-up/uploads/{upload_id:int}": Reads(6, 51),
+    "/set-up/presets": Reads(6, 47),
+    "/set-up/agent": Reads(5, 45),
+    "/set-up/prices": Reads(5, 46),
+    "/set-up/uploads/{upload_id:int}": Reads(6, 47),
 }
 
 
@@ -148,6 +149,8 @@ async def observed(seller: Seller, owner_url: str, path: Path) -> None:
 async def test_no_page_reads_the_database_more_often_than_the_table_says(
     a_seller, owner_url, tmp_path
 ):
+    # Kept counts do not run out, however long the pages take.
+    clock.stop()
     seller, ids = await filled_shop(a_seller)
     await observed(seller, owner_url, tmp_path / "market.csv")
     browser = await signed_in(seller)

@@ -23,14 +23,13 @@ from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from structlog.contextvars import get_contextvars
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.database.hot_reads import only_looks
+from cardsync.platform.database.hot_reads import PolledQuery, only_looks
 from cardsync.platform.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -55,10 +54,13 @@ _LARGE_SECONDS: Final = 60.0
 # The maximum number of sellers in `_looked` and `_large`, which are emptied when they have more.
 _SELLERS: Final = 5_000
 _OF_A_SELLER: Final = 2
-_IS_LARGE: Final = """
-    SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET :few)
-           OR EXISTS (SELECT FROM orders WHERE seller_id = :seller OFFSET :few)
-"""
+_IS_LARGE: Final = PolledQuery(
+    "shop_is_large",
+    """
+    SELECT EXISTS (SELECT FROM card WHERE seller_id = $1 OFFSET $2)
+           OR EXISTS (SELECT FROM orders WHERE seller_id = $1 OFFSET $2)
+    """,
+)
 TOO_MUCH: Final = (
     "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
     " or try again"
@@ -220,17 +222,15 @@ class HeavyWork:
         now = asyncio.get_running_loop().time()
         if self._large.get(seller_id, 0.0) > now:
             return True
-        async with self._database.tenant(seller_id) as session:
-            is_large = await self.is_large(session, seller_id)
-        if is_large:
+        if is_large := await self.is_large(seller_id):
             if len(self._large) >= _SELLERS:
                 self._large.clear()
             self._large[seller_id] = now + _LARGE_SECONDS
         return is_large
 
-    async def is_large(self, session: AsyncSession, seller_id: int) -> bool:
-        values = {"seller": seller_id, "few": self._settings.heavy_cards}
-        return bool(await session.scalar(text(_IS_LARGE), values))
+    async def is_large(self, seller_id: int) -> bool:
+        few = self._settings.heavy_cards
+        return (await self._database.polled.first_row(seller_id, _IS_LARGE, few)) == (True,)
 
     async def _answered(self, asked: bytes) -> Answered:
         process = await self._living()
@@ -364,7 +364,7 @@ async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
     returns None.
     """
     heavy: HeavyWork | None = session.info.get(HEAVY)
-    if heavy is None or not await heavy.is_large(session, seller_id):
+    if heavy is None or not await heavy.is_large(seller_id):
         return None
     return heavy
 

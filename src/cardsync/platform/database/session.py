@@ -142,19 +142,25 @@ class Database:
         *,
         snapshot: bool = False,
         work: Work = Work.SHORT,
+        seconds: float | None = None,
     ) -> AsyncIterator[AsyncSession]:
         """Open one transaction in one seller's scope. The block's end commits the transaction; an
         exception rolls it back.
 
         With `snapshot`, every statement sees the database as of the first statement (repeatable
-        read).
+        read). A statement may take `seconds`, and a wait for a lock half of that.
         """
         made = self.snapshots if snapshot and self.snapshots else self.sessions
         async with self.slots.of(seller_id, work), made() as session, session.begin():
             if snapshot:
                 await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-            # One message begins the transaction and sets its seller.
-            await in_one_message(session, [of_seller(seller_id)], {})
+            # One message begins the transaction and sets its seller and its bounds.
+            bounds: Mapping[str, object] = {}
+            beginning = [of_seller(seller_id)]
+            if seconds is not None:
+                bounds = {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"}
+                beginning.append(_BOUNDS)
+            await in_one_message(session, beginning, bounds)
             yield session
             for last in session.info.pop(_LAST, {}).values():
                 await last(session)
@@ -173,13 +179,9 @@ class Database:
         work: Work = Work.LONG,
     ) -> AsyncIterator[AsyncSession]:
         """Open a seller's transaction for long work. A seller has few such transactions at the same
-        time. A statement may take `seconds`, and a wait for a lock half of that.
+        time.
         """
-        async with self.tenant(seller_id, snapshot=snapshot, work=work) as session:
-            await session.execute(
-                text(_BOUNDS),
-                {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"},
-            )
+        async with self.tenant(seller_id, snapshot=snapshot, work=work, seconds=seconds) as session:
             yield session
 
     @asynccontextmanager
@@ -191,9 +193,10 @@ class Database:
             yield session
 
 
-_BOUNDS = (
-    "SELECT set_config('statement_timeout', :most, true), set_config('lock_timeout', :lock, true)"
-)
+_BOUNDS = """
+    SELECT set_config('statement_timeout', :most, true) AS most,
+           set_config('lock_timeout', :lock, true) AS lock
+"""
 
 
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
