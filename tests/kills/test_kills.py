@@ -17,6 +17,7 @@ from tests.kills.decisions import DECISIONS
 from tests.kills.imports import Cancel, Import
 from tests.kills.offers_in_stock import IntoStock
 from tests.kills.order_uploads import OrderUploads
+from tests.kills.price_file import PriceFile
 from tests.kills.pulls import Pulls
 from tests.kills.recommendations import Acceptance, Generation
 from tests.kills.removals import Removal
@@ -37,6 +38,7 @@ STREAMS: tuple[type[Work], ...] = (
     MoveBack,
     Generation,
     SalesSums,
+    PriceFile,
     Acceptance,
     IntoStock,
     Pulls,

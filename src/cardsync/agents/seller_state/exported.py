@@ -96,12 +96,6 @@ async def fingerprint_served(session: AsyncSession, which: str) -> str:
     return fingerprint_of((await session.scalar(text(query)) or "").encode())
 
 
-# Begins to change cards, in a transaction that changes some or precedes those that do.
-CHANGING: Final = """
-    UPDATE sync_state SET export_fingerprint = NULL, prices_revision = prices_revision + 1
-     WHERE seller_id = :seller
-"""
-
 # The lowest exported price, in ten-thousandths.
 MIN_TARGET = 100
 

@@ -20,6 +20,7 @@ UPDATE sync_state
        work_done = CASE WHEN work_done = coalesce(:after, work_done)
                         THEN coalesce(:done, work_done) ELSE -1 END,
        prices_revision = prices_revision
-           + CASE WHEN CAST(:done AS integer) IS NULL THEN 0 ELSE 1 END
+           + CASE WHEN CAST(:done AS integer) IS NULL THEN 0 ELSE 1 END,
+       export_fingerprint = CASE WHEN CAST(:done AS integer) IS NULL THEN export_fingerprint END
  WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
 RETURNING cancel_requested_at, work_done

@@ -239,7 +239,8 @@ async def hold_lease(
     after: int | None = None,
 ) -> None:
     """Renew and check the lease and store the progress, as the last statement before a commit. With
-    `done`, the transaction has changed cards.
+    `done`, the transaction has changed cards, so the export must not answer 304 from the stored
+    fingerprint until a pricing ends.
 
     Raises LeaseLost if another holder has the lease, or if the stored progress is not `after`
     because the database lost one of this worker's commits. Raises CancelRequested if the seller

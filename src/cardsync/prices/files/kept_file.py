@@ -3,7 +3,8 @@
 They hold only in a snapshot in which the seller's cards are still those of the figures: `_STAMP`
 differs after each transaction that changed prices, targets or copies of cards, also after a part of
 an import. The fingerprint and the time of the last pricing are in it, because an older worker,
-which runs during an upgrade, does not count revisions.
+which runs during an upgrade, does not count revisions. The definition is in it, because the figures
+of another release may have another meaning.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.agents.seller_state.exported import EXPORTED
+from cardsync.agents.seller_state.exported import EXPORTED, fingerprint_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
@@ -50,9 +51,11 @@ class Sums(NamedTuple):
     first_prices: int
 
 
+_DEFINITION: Final = fingerprint_of(f"{EXPORTED} {SUMS} {LARGEST_FIRST} {KEPT}".encode())
 # Null while an import or a run changes the cards.
-_STAMP: Final = """
-    s.prices_revision || ' ' || s.export_fingerprint || ' ' || coalesce(s.last_pricing_at::text, '')
+_STAMP: Final = f"""
+    '{_DEFINITION} ' || s.prices_revision || ' ' || s.export_fingerprint || ' '
+        || coalesce(s.last_pricing_at::text, '')
 """
 # One statement, so that the stamp is that of the cards.
 _READ: Final = f"""

@@ -20,7 +20,6 @@ import procrastinate
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.agents.seller_state.exported import CHANGING
 from cardsync.agents.seller_state.lease import UnderLease
 from cardsync.agents.seller_state.state import Lease, hold_lease, own_state, release_lease
 from cardsync.platform import clock
@@ -106,6 +105,10 @@ _NEXT = """
 _COUNT = (
     "UPDATE repricing_event SET moved = moved + :moved WHERE seller_id = :seller AND id = :event"
 )
+_CHANGING = """
+    UPDATE sync_state SET export_fingerprint = NULL, prices_revision = prices_revision + 1
+     WHERE seller_id = :seller
+"""
 
 
 @jobs.task(name="pricing.move", queue="imports", pass_context=True)
@@ -191,7 +194,7 @@ async def _slab(
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         await hold_lease(session, lease, now)
-        await run(session, CHANGING, {"seller": lease.seller_id})
+        await run(session, _CHANGING, {"seller": lease.seller_id})
         moved = 0
         if given:
             brought = (await session.execute(text(_BROUGHT.format(given=given)), values)).one()

@@ -19,7 +19,6 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.agents.seller_state.exported import CHANGING
 from cardsync.agents.seller_state.state import Lease, check_lease, hold_lease
 from cardsync.platform import clock
 from cardsync.platform.database.copy import new_table
@@ -308,8 +307,6 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
     if not waiting:
         return
     async with writer.database.tenant(writer.seller_id) as session:
-        # Until the run ends, the export must not answer 304 from the stored fingerprint.
-        await session.execute(text(CHANGING), {"seller": writer.seller_id})
         writer.progress[0] = 0
         await hold_lease(
             session,
