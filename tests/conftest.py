@@ -32,6 +32,7 @@ from litestar import Litestar
 
 import citus_cluster
 import schedule
+import watched_prices
 from builders import SellerBuilder, Service, environment
 from cardsync.access import passwords
 from cardsync.access.rate_limits.groups import Group
@@ -210,6 +211,7 @@ def _template(admin: str) -> Iterator[str]:
         if not any(users.iterdir()):
             _administer(admin, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
             migrate(_with_database(admin, name))
+            _administer(_with_database(admin, name), *watched_prices.STATEMENTS)
         mine.touch()
     try:
         yield name

@@ -78,7 +78,11 @@ def test_only_tallies_have_triggers_among_spread_tables(owner):
         SELECT DISTINCT tgrelid::regclass::text, tgfoid::regproc::text FROM pg_trigger
          WHERE NOT tgisinternal ORDER BY 1, 2
     """
-    found = [(table, function) for table, function in owner.execute(asked) if table in SPREAD]
+    found = [
+        (table, function)
+        for table, function in owner.execute(asked)
+        if table in SPREAD and not function.startswith("watched_prices.")
+    ]
     assert found == [
         ("orders", "tally_orders_on_delete"),
         ("orders", "tally_orders_on_insert"),

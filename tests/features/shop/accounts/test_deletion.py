@@ -155,8 +155,9 @@ async def test_a_removal_that_was_broken_off_goes_on_and_cannot_be_taken_back(
         await removed(service, seller.id)
     monkeypatch.setattr(deletion, "_remove_some", real)
     left = rows_of(owner_url, seller.id)
-    # Its offers, its evidence for the network and its recommendations were due, too.
-    assert (left["account_deletion"], left["work_due"]) == (1, 5)
+    # Its offers, its evidence for the network, its recommendations and the figures of its price file
+    # were due, too.
+    assert (left["account_deletion"], left["work_due"]) == (1, 6)
     assert (await late.send("DELETE", PATH)).status_code == 401
     credentials = {"email": seller.email, "password": seller.password}
     refused = await service.client().post("/api/session", json=credentials)
