@@ -17,9 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sealed
-from cardsync.access.each_seller import known_seller
 from cardsync.access.models import ApiKey
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, rows_as
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PREFIX = "csk_"
@@ -108,14 +108,11 @@ class ListedKey(NamedTuple):
     own_script: bool
 
 
-async def listed(session: AsyncSession, seller_id: int) -> list[ListedKey]:
+async def listed(source: Source, seller_id: int) -> list[ListedKey]:
     """Return a seller's keys, oldest first."""
-    await known_seller(session, seller_id)
     now = clock.now()
-    rows = await session.execute(
-        select(ApiKey).where(ApiKey.seller_id == seller_id).order_by(ApiKey.id)
-    )
-    return [_listed(key, now) for key in rows.scalars()]
+    rows = await rows_as(source, ApiKey, seller_id, "ORDER BY id")
+    return [_listed(key, now) for key in rows]
 
 
 def _listed(key: ApiKey, now: datetime) -> ListedKey:

@@ -17,7 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.catalog.sources.declared import BY_NAME, SOURCES, Source, of_game
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import rows_of
 from cardsync.platform.database.session import Database, run
+from cardsync.platform.database.snapshot_reads import Reading
 
 # True if the installation has only one shop. Its owner decides about catalogs, without an operator.
 ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few)"
@@ -412,12 +414,12 @@ async def due(session: AsyncSession, now: datetime, before: datetime | None) -> 
     return [Due(*row) for row in rows if row.source in BY_NAME or row.game == ANY_GAME]
 
 
-async def installs(session: AsyncSession) -> list[Install]:
+async def installs(source: AsyncSession | Reading) -> list[Install]:
     """Return the state of every catalog that was ever installed or requested."""
-    rows = await session.execute(text(_ALL))
+    rows = await rows_of(source)(_ALL, {})
     return [Install(*row[:-2], *map(_version, row[-2:])) for row in rows]
 
 
-async def counts(session: AsyncSession) -> dict[str, int]:
+async def counts(source: AsyncSession | Reading) -> dict[str, int]:
     """Return the number of printings in the catalogs, by game."""
-    return {game: int(count) for game, count in await session.execute(text(_COUNTS))}
+    return {game: int(count) for game, count in await rows_of(source)(_COUNTS, {})}

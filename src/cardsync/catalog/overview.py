@@ -16,6 +16,8 @@ from cardsync.catalog.install_state import ANY_GAME, Install, Version
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
 from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.database.read_sources import each_of
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 
 State = Literal[
@@ -139,10 +141,13 @@ def _added(one: Install, ended_at: datetime | None) -> AddedFile:
     )
 
 
-async def overview(session: AsyncSession, now: datetime, renewal_days: int) -> list[CatalogShown]:
+async def overview(
+    source: AsyncSession | Reading, now: datetime, renewal_days: int
+) -> list[CatalogShown]:
     """Return the catalogs of every game, in the order of the product lines."""
-    kept = await install_state.installs(session)
-    counts = await install_state.counts(session)
+    kept, counts = await each_of(
+        source, install_state.installs(source), install_state.counts(source)
+    )
     found: list[CatalogShown] = []
     for game in NAMES:
         sources = [source for source in of_game(game) if source.downloads]

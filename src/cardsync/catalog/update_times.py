@@ -8,9 +8,9 @@ from datetime import datetime, time, timedelta
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
 
@@ -49,12 +49,10 @@ def last_night(now: datetime, zone: str) -> datetime:
     return night
 
 
-async def updates_of(session: AsyncSession, settings: Settings) -> Updates:
-    found = (await session.execute(text(_CHOSEN))).one_or_none()
-    if found is None:
-        return Updates(settings.catalog_renewal_days)
-    days = settings.catalog_renewal_days if found.night_zone is None else 1
-    return Updates(days, found.night_zone, found.tells)
+async def updates_of(source: Source, settings: Settings) -> Updates:
+    for zone, tells in await rows_of(source)(_CHOSEN, {}):
+        return Updates(settings.catalog_renewal_days if zone is None else 1, zone, tells)
+    return Updates(settings.catalog_renewal_days)
 
 
 async def choose(session: AsyncSession, zone: str | None, tells: bool) -> None:

@@ -36,6 +36,7 @@ from cardsync.imports.errors import (
 from cardsync.imports.limits import PRESIGNED_COMPRESSED_BYTES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.columns import Base, BigInt, KeyPart, RowId
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, spool_body
@@ -351,7 +352,7 @@ async def _accept(
 
 
 async def upload_of(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     upload_id: int,
     *,
@@ -360,15 +361,11 @@ async def upload_of(
     """Return an upload, and lock its row if `lock`. Raises NotFound if the seller has no such
     upload.
     """
-    statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
-    if lock:
-        # The row is read again, because another caller may have changed it while this caller waited
-        # for the lock.
-        statement = statement.with_for_update().execution_options(populate_existing=True)
-    upload = (await session.execute(statement)).scalar_one_or_none()
-    if upload is None:
+    tail = f"AND id = :id{' FOR UPDATE' if lock else ''}"
+    found = await rows_as(source, Upload, seller_id, tail, id=upload_id)
+    if not found:
         raise errors.NotFound(f"there is no upload {upload_id}")
-    return upload
+    return found[0]
 
 
 async def watched(

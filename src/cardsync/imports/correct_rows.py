@@ -14,16 +14,16 @@ from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import func, select
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.imports import accept_inventory, rejected_rows
 from cardsync.imports.parse import ProductLines, Rejected, every_rejected
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.read_sources import Source, numbered
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
-from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
+from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, open_store
 from cardsync.platform.work.models import Upload
@@ -37,13 +37,10 @@ _PIECE = 1 << 16
 _NEVER_READ = ("failed", "cancelled", "discarded")
 
 
-async def page_of_uploads(
-    session: AsyncSession, caller: Caller, paging: Paging
-) -> Numbered[Upload]:
+async def page_of_uploads(source: Source, caller: Caller, paging: Paging) -> Numbered[Upload]:
     """Return a page of uploads of all streams, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
-    own = select(Upload).where(Upload.seller_id == caller.seller_id)
-    return await numbered(session, own.order_by(Upload.id.desc()), paging)
+    return await numbered(source, Upload, caller.seller_id, paging)
 
 
 async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:

@@ -12,12 +12,10 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.cancel import is_cycle_cancelled
-from cardsync.catalog.models import CatalogImport
 from cardsync.imports.schemas import (
     InventoryReport,
     ListedUpload,
@@ -25,6 +23,7 @@ from cardsync.imports.schemas import (
     UploadReport,
     report_of,
 )
+from cardsync.platform.database.read_sources import Source, each_of, found
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.work.models import Upload
 from cardsync.platform.work.streams import queue_of
@@ -32,11 +31,11 @@ from cardsync.prices.models import PriceRun
 from cardsync.prices.runs import reprice
 
 Report: TypeAlias = InventoryReport | UploadReport
-_CATALOG: Final = select(select(CatalogImport.id).exists())
+_CATALOG: Final = "SELECT EXISTS (SELECT FROM catalog_import)"
 
 
 async def report_on(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     upload: Upload,
     now: datetime,
@@ -47,14 +46,18 @@ async def report_on(
         for row in report.rejected:
             row.message = f"{row.column} cannot be read"
     if isinstance(report, InventoryReport):
-        report.catalog_loaded = bool(await session.scalar(_CATALOG))
-        cycle = upload.sync_cycle_id
-        if report.state == "done" and await is_cycle_cancelled(session, caller.seller_id, cycle):
+        [[catalog_loaded]], is_cancelled = await each_of(
+            source,
+            found(source, _CATALOG, {}),
+            is_cycle_cancelled(source, caller.seller_id, upload.sync_cycle_id),
+        )
+        report.catalog_loaded = catalog_loaded
+        if report.state == "done" and is_cancelled:
             report.cycle_cancelled = True
     if report.state == "queued":
-        queue = await queue_of(session, upload, now)
+        queue = await queue_of(source, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))
-    run = (await _runs_behind(session, [upload])).get(upload.id)
+    run = (await _runs_behind(source, [upload])).get(upload.id)
     return report if run is None else _with_run(report, run)
 
 
@@ -70,11 +73,11 @@ async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> li
     ]
 
 
-async def _runs_behind(session: AsyncSession, uploads: Sequence[Upload]) -> dict[int, PriceRun]:
+async def _runs_behind(source: Source, uploads: Sequence[Upload]) -> dict[int, PriceRun]:
     done = [upload for upload in uploads if upload.state == "done" and upload.stream == "inventory"]
     if not done:
         return {}
-    return await reprice.following(session, done[0].seller_id, [upload.id for upload in done])
+    return await reprice.following(source, done[0].seller_id, [upload.id for upload in done])
 
 
 def _with_run(report: Report, run: PriceRun) -> Report:

@@ -6,29 +6,23 @@ A task whose claim expired is shown as pending or failed, even before a request 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import ColumnElement, and_, case, literal, select
-from sqlalchemy.ext.asyncio import AsyncSession
+from typing import Final
 
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork.models import AgentTask, Status
 from cardsync.agents.agentwork.schemas import Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS, Kind
-from cardsync.platform.kit.row_pages import Paging, numbered
+from cardsync.platform.database.read_sources import Source, numbered
+from cardsync.platform.kit.row_pages import Paging
 
-
-def _status_at(now: datetime) -> ColumnElement[str]:
-    has_run_out = and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now)
-    return case(
-        (and_(has_run_out, AgentTask.attempt + 1 >= ATTEMPTS), literal("failed")),
-        (has_run_out, literal("pending")),
-        else_=AgentTask.status,
-    )
+_OF_STATUS: Final = f"""
+    AND CASE WHEN (status = 'claimed' AND claim_expires_at <= :now) IS NOT TRUE THEN status
+             WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END = :status
+"""
 
 
 async def page_of_tasks(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     status: Status | None,
     kind: Kind | None,
@@ -37,11 +31,8 @@ async def page_of_tasks(
 ) -> Tasks:
     """Return a page of tasks. Raises OwnerRequired."""
     caller.must_be_owner()
-    conditions: list[Any] = [AgentTask.seller_id == caller.seller_id]
-    if status is not None:
-        conditions.append(_status_at(now) == status)
-    if kind is not None:
-        conditions.append(AgentTask.kind == kind)
-    newest = select(AgentTask).where(*conditions).order_by(AgentTask.id.desc())
-    found = await numbered(session, newest, paging)
+    where = "" if status is None else _OF_STATUS
+    where += "" if kind is None else " AND kind = :kind"
+    values = {"status": status, "kind": kind, "now": now}
+    found = await numbered(source, AgentTask, caller.seller_id, paging, where, **values)
     return Tasks([task_body(task, now) for task in found.rows], *found.numbers)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note, note_by
@@ -26,7 +26,7 @@ from cardsync.agents.seller_state.exported import end_pricing, fingerprint
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.sync.models import SyncCycle
 from cardsync.platform import clock
-from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.read_sources import Source, rows_as, rows_of
 from cardsync.platform.value_types import Values
 from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.metrics import UPLOADS
@@ -87,14 +87,12 @@ async def is_at_agent(source: Source, seller_id: int, now: datetime) -> bool:
     return bool(await rows_of(source)(_AT_AGENT, _at_agent(seller_id, now)))
 
 
-async def is_cycle_cancelled(
-    session: AsyncSession, seller_id: int, sync_cycle_id: str | None
-) -> bool:
+async def is_cycle_cancelled(source: Source, seller_id: int, sync_cycle_id: str | None) -> bool:
     """Return whether the seller cancelled the cycle of an agent."""
-    query = select(SyncCycle.status).where(
-        SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id
-    )
-    return await session.scalar(query) == "cancelled"
+    of_cycle = "IS NULL" if sync_cycle_id is None else "= :cycle"
+    tail = f"AND sync_cycle_id {of_cycle} LIMIT 1"
+    found = await rows_as(source, SyncCycle, seller_id, tail, cycle=sync_cycle_id)
+    return [one.status for one in found] == ["cancelled"]
 
 
 async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime) -> None:

@@ -10,17 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.models import DebugScreenshot, SyncCycle
 from cardsync.platform import errors
-from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
+from cardsync.platform.database.read_sources import Source, numbered
+from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.platform.storage import ObjectMissing, Store
 
 
-async def page_of_cycles(
-    session: AsyncSession, caller: Caller, paging: Paging
-) -> Numbered[SyncCycle]:
+async def page_of_cycles(source: Source, caller: Caller, paging: Paging) -> Numbered[SyncCycle]:
     """Return a page of cycles. Raises OwnerRequired."""
     caller.must_be_owner()
-    own = select(SyncCycle).where(SyncCycle.seller_id == caller.seller_id)
-    return await numbered(session, own.order_by(SyncCycle.id.desc()), paging)
+    return await numbered(source, SyncCycle, caller.seller_id, paging)
 
 
 async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCycle:

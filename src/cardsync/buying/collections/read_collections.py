@@ -32,8 +32,9 @@ from cardsync.buying.collections.schemas import (
     collection_detail,
 )
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import numbered
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.kit.row_pages import Paging, numbered
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.value_types import Row
 from cardsync.stock.quick_add.type_ahead import products_like
@@ -129,9 +130,7 @@ async def list_collections(
     page: int = 1,
 ) -> CollectionList:
     """Return the collections, newest first."""
-    mine = select(Collection).where(Collection.seller_id == caller.seller_id)
-    newest = mine.order_by(Collection.id.desc())
-    found = await numbered(session, newest, Paging(page, PER_PAGE))
+    found = await numbered(session, Collection, caller.seller_id, Paging(page, PER_PAGE))
     counts = await counts_of(session, caller.seller_id, [row.id for row in found.rows])
     shown = [
         struct_of(

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 from litestar import Response, get
 from litestar.datastructures import UploadFile
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.releases.own_sync_app import address
@@ -37,6 +36,7 @@ from cardsync.operations import offered_backups
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.session import Database
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
@@ -187,8 +187,8 @@ async def _steps(
     owner = caller.role == "owner"
     if upload_id is None:
         caller.must_be_owner()
-    async with opened(request, long=True) as session:
-        read = await _read(request, session, caller, settings, upload_id)
+    async with reading(request) as reads:
+        read = await _read(request, reads, caller, settings, upload_id)
     report = read.report
     waits = report is not None and report.finished_at is None and report.error is None
     look: FirstLook | None = None
@@ -223,7 +223,7 @@ async def _steps(
 
 async def _read(
     request: PageRequest,
-    session: AsyncSession,
+    reads: Reading,
     caller: Caller,
     settings: Settings,
     upload_id: int | None,
@@ -231,30 +231,35 @@ async def _read(
     """Return the page's values, with the report of the address's upload, or of the newest pricing
     export if the address names none. Raises NotFound.
     """
-    now = clock.now()
-    if upload_id is None:
-        newest = await correct_rows.page_of_uploads(
-            session, caller, Paging(1, limits.UPLOADS_PER_PAGE)
-        )
-        upload = next((one for one in newest.rows if one.stream == "inventory"), None)
-    else:
-        upload = await accept_inventory.watched(session, caller, upload_id, now)
-    report = await report_on(session, caller, upload, now) if upload else None
-    state = caller.state
+    now, state = clock.now(), caller.state
     working = lease_is_live(state, now) and state.work_total
     progress = (state.work_done, state.work_total) if working else None
     if caller.role != "owner":
+        report = await _report(reads, caller, upload_id, now)
         return _Read(report, False, None, None, None, progress)
     seen: LastSeen = request.app.state.last_seen
-    runs = await newest_runs(session, caller)
-    return _Read(
-        report,
-        runs=bool(runs) and runs[0].state == "running",
-        no_catalog=await catalog_installs.without_catalog(session, caller, now, settings),
-        seen=await seen.at(session, caller),
-        keys=await own_keys.listed(session, caller, now),
-        progress=progress,
+    (report, runs), no_catalog, seen_at, keys = await at_once(
+        at_once(_report(reads, caller, upload_id, now), newest_runs(reads, caller)),
+        catalog_installs.without_catalog(reads, caller, now, settings),
+        seen.at(reads, caller),
+        own_keys.listed(reads, caller, now),
     )
+    is_running = bool(runs) and runs[0].state == "running"
+    return _Read(report, is_running, no_catalog, seen_at, keys, progress)
+
+
+async def _report(
+    reads: Reading, caller: Caller, upload_id: int | None, now: datetime
+) -> Report | None:
+    if upload_id is None:
+        newest = await correct_rows.page_of_uploads(
+            reads, caller, Paging(1, limits.UPLOADS_PER_PAGE)
+        )
+        upload = next((one for one in newest.rows if one.stream == "inventory"), None)
+    else:
+        caller.must_be_owner()
+        upload = await accept_inventory.upload_of(reads, caller.seller_id, upload_id)
+    return await report_on(reads, caller, upload, now) if upload else None
 
 
 async def _look(request: PageRequest, caller: Caller, heavy: HeavyWork) -> FirstLook:

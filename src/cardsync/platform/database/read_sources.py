@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.kit.row_pages import Numbered, Paging
 
 Source: TypeAlias = AsyncSession | Reading
 Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
@@ -33,16 +34,50 @@ def rows_of(source: Source) -> Rows:
     return rows
 
 
+async def found(
+    source: Source, statement: str, values: Mapping[str, Any]
+) -> Sequence[Sequence[Any]]:
+    """Return the rows of a statement, as a read of `each_of`."""
+    return await rows_of(source)(statement, values)
+
+
 async def rows_as(
-    reading: Reading, kind: type[T], seller_id: int, tail: str, **values: object
+    source: Source, kind: type[T], seller_id: int, tail: str, /, **values: object
 ) -> list[T]:
-    """Return the seller's rows of a table as objects that belong to no session."""
+    """Return the seller's rows of a table as objects, as the database has them. Those of a reading
+    belong to no session.
+    """
     names = [column.name for column in kind.__table__.columns]
     statement = (
         f"SELECT {', '.join(names)} FROM {kind.__tablename__} WHERE seller_id = :seller {tail}"
     )
-    found = await reading.rows(statement, {"seller": seller_id, **values})
-    return [kind(**dict(zip(names, row, strict=True))) for row in found]
+    values |= {"seller": seller_id}
+    if not isinstance(source, Reading):
+        read = select(kind).from_statement(text(statement))
+        return [*await source.scalars(read.execution_options(populate_existing=True), values)]
+    rows = await source.rows(statement, values)
+    return [kind(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+async def numbered(
+    source: Source,
+    kind: type[T],
+    seller_id: int,
+    paging: Paging,
+    where: str = "",
+    /,
+    **values: object,
+) -> Numbered[T]:
+    """Return a page of the seller's rows of a table, newest first. Rows are counted only if the
+    page's own do not give their number.
+    """
+    tail = f"{where} ORDER BY id DESC LIMIT :limit OFFSET :offset"
+    rows = await rows_as(source, kind, seller_id, tail, **values, **paging.values)
+    total = paging.offset + len(rows)
+    if len(rows) == paging.per_page or (paging.offset and not rows):
+        count = f"SELECT count(*) FROM {kind.__tablename__} WHERE seller_id = :seller {where}"
+        [[total]] = await rows_of(source)(count, {"seller": seller_id, **values})
+    return Numbered(rows, paging.of(total))
 
 
 @overload

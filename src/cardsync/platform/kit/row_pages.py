@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar, TypeVarTuple, cast
 
-from sqlalchemy import Select, func
+from sqlalchemy import Select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -65,16 +65,6 @@ class Paging:
 def read_paging(page: str | None, per_page: str | None, default: int, most: int) -> Paging:
     """Read the paging of a query; a text that is not a number counts as missing."""
     return Paging(clamped(page, 1, limits.PAGE_MOST), clamped(per_page, default, most))
-
-
-async def numbered(session: AsyncSession, statement: Select[T], paging: Paging) -> Numbered[T]:
-    """Return a page of the statement's rows."""
-    count = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
-    total = await session.scalar(count) or 0
-    if paging.offset >= total:
-        return Numbered([], paging.of(total))
-    rows = await session.scalars(statement.limit(paging.per_page).offset(paging.offset))
-    return Numbered(rows.all(), paging.of(total))
 
 
 async def newest(

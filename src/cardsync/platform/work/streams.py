@@ -8,13 +8,14 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.work.jobs import WorkDue
 from cardsync.platform.work.models import Upload
 from cardsync.platform.work.setbacks import (
@@ -125,31 +126,23 @@ class Queue(NamedTuple):
     oldest_seconds: int
 
 
-async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
+_QUEUE: Final = """
+    SELECT (SELECT count(*) FROM upload
+             WHERE seller_id = :seller AND stream = :stream AND id < :id
+                   AND state IN ('queued', 'processing')),
+           count(*) FILTER (WHERE seller_id <> :seller), min(due_at)
+      FROM work_due
+     WHERE stream NOT IN ('screenshots', 'pictures', 'picture_files', 'notices', 'mail', 'webhooks')
+           AND due_at <= :now AND (rests_until IS NULL OR rests_until <= :now)
+"""
+
+
+async def queue_of(source: Source, upload: Upload, now: datetime) -> Queue:
     """Return the length of the queue before an upload, and the longest wait in the queue."""
-    row = (
-        await session.execute(
-            text("""
-                SELECT (SELECT count(*) FROM upload
-                         WHERE seller_id = :seller AND stream = :stream AND id < :id
-                             AND state IN ('queued', 'processing')) AS own,
-                       count(*) FILTER (WHERE seller_id <> :seller) AS others, min(due_at) AS oldest
-                  FROM work_due
-                 WHERE stream NOT IN ('screenshots', 'pictures', 'picture_files', 'notices', 'mail',
-                                      'webhooks')
-                     AND due_at <= :now
-                     AND (rests_until IS NULL OR rests_until <= :now)
-            """),
-            {
-                "seller": upload.seller_id,
-                "stream": upload.stream,
-                "id": upload.id,
-                "now": now,
-            },
-        )
-    ).one()
-    oldest = min(row.oldest or now, upload.received_at)
-    return Queue(row.own + row.others, max(0, round((now - oldest).total_seconds())))
+    values = {"seller": upload.seller_id, "stream": upload.stream, "id": upload.id, "now": now}
+    [[own, others, due]] = await rows_of(source)(_QUEUE, values)
+    oldest = min(due or now, upload.received_at)
+    return Queue(own + others, max(0, round((now - oldest).total_seconds())))
 
 
 async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:

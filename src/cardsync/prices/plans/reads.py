@@ -8,12 +8,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import get_args
 
-from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
+from cardsync.platform.database.read_sources import numbered
+from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.prices.plans.decide_plan import WAITING, plan_of
 from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.schemas import PlanShown, plan_body
@@ -51,17 +51,15 @@ async def page_of(
 ) -> Numbered[AgentPlan]:
     """Return a page of plans, newest first. Raise InvalidPayload for an unknown status."""
     caller.must_be_owner()
-    which = [AgentPlan.seller_id == caller.seller_id]
-    if status is not None:
-        which.append(_of_status(status, now))
-    newest = select(AgentPlan).where(*which).order_by(AgentPlan.id.desc())
-    return await numbered(session, newest, paging)
+    where = "" if status is None else _of_status(status)
+    values = {"status": status, "waiting": list(WAITING), "now": now}
+    return await numbered(session, AgentPlan, caller.seller_id, paging, where, **values)
 
 
-def _of_status(status: str, now: datetime) -> ColumnElement[bool]:
+def _of_status(status: str) -> str:
     if status not in get_args(Outcome):
         raise errors.InvalidPayload(f"status: must be one of {', '.join(get_args(Outcome))}")
-    over = and_(AgentPlan.status.in_(WAITING), AgentPlan.expires_at <= now)
+    over = "(status = ANY(:waiting) AND expires_at <= :now)"
     if status == "expired":
-        return or_(AgentPlan.status == status, over)
-    return and_(AgentPlan.status == status, ~over)
+        return f"AND (status = :status OR {over})"
+    return f"AND status = :status AND NOT {over}"

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 import procrastinate
 from sqlalchemy import select
@@ -26,6 +27,7 @@ from cardsync.agents.seller_state.lease import UnderLease
 from cardsync.agents.seller_state.state import Lease
 from cardsync.agents.sync import cancel
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_as, rows_of
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import enqueue, jobs, mark_due
 from cardsync.prices.models import PriceRun, RunTrigger
@@ -34,6 +36,15 @@ from cardsync.prices.runs.run_reads import kept_of, oldest_open, run_of
 
 STREAM = "reprice"
 HOLDER = "reprice"
+_FOLLOWING: Final = """
+    AND upload_id IS NULL AND state IN ('running', 'awaiting_review', 'discarded')
+    AND CAST(summary ->> 'follows' AS integer) = ANY(:uploads) ORDER BY id
+"""
+_OVERTAKING: Final = """
+    SELECT id FROM price_run
+     WHERE seller_id = :seller AND finished_at > CAST(:ended AS timestamptz) AND state = 'completed'
+     LIMIT 1
+"""
 
 
 @jobs.task(name="pricing.reprice", queue="imports", pass_context=True)
@@ -108,7 +119,7 @@ async def begin_unless_one_waits(
 
 
 async def following(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     upload_ids: Sequence[int],
 ) -> dict[int, PriceRun]:
@@ -117,19 +128,11 @@ async def following(
 
     Until such a run is completed, the upload's agent has no prices to fetch.
     """
-    open_or_judged = PriceRun.state.in_(("running", "awaiting_review", "discarded"))
-    follows = PriceRun.summary["follows"].as_integer()
-    statement = select(PriceRun).where(
-        PriceRun.seller_id == seller_id,
-        PriceRun.upload_id.is_(None),
-        open_or_judged,
-        follows.in_(upload_ids),
-    )
-    found = await session.scalars(statement.order_by(PriceRun.id))
+    found = await rows_as(source, PriceRun, seller_id, _FOLLOWING, uploads=list(upload_ids))
     return {
         run.summary["follows"]: run
-        for run in found.all()
-        if run.state != "awaiting_review" or not await _is_overtaken(session, run)
+        for run in found
+        if run.state != "awaiting_review" or not await _is_overtaken(source, run)
     }
 
 
@@ -170,12 +173,11 @@ async def settle_review(
     return run
 
 
-async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
+async def _is_overtaken(source: Source, run: PriceRun) -> bool:
     # Runs are not compared by id, because an import can end before a run that was requested
     # earlier.
-    later = (PriceRun.seller_id == run.seller_id) & (PriceRun.finished_at > run.finished_at)
-    later &= PriceRun.state == "completed"
-    return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
+    values = {"seller": run.seller_id, "ended": run.finished_at}
+    return bool(await rows_of(source)(_OVERTAKING, values))
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:

@@ -7,13 +7,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.kit.row_pages import Page, newest
 from cardsync.prices.limits import RUNS_SHOWN
 from cardsync.prices.models import PriceChange, PriceRun
 
 
-async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
-    return [*(await runs_before(session, caller, None, RUNS_SHOWN)).rows]
+async def newest_runs(source: Source, caller: Caller) -> list[PriceRun]:
+    newest = "ORDER BY id DESC LIMIT :limit"
+    return await rows_as(source, PriceRun, caller.seller_id, newest, limit=RUNS_SHOWN)
 
 
 async def runs_before(

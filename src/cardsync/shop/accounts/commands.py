@@ -286,9 +286,11 @@ def key_list(seller_id: int) -> Result:
     Example: cardsync admin key list 7
     """
     from cardsync.access import keys
+    from cardsync.access.each_seller import known_seller
 
     async def read(database: Database) -> list[Any]:
         async with database.shared() as session:
+            await known_seller(session, seller_id)
             return await keys.listed(session, seller_id)
 
     rows = [

@@ -19,33 +19,35 @@ from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, each_of, rows_as
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.schemas import KeyBody, KeysBody
 from cardsync.shop.limits import KEY_NAME_CHARACTERS, KEYS_OF_ACCOUNT
 
 
-async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
+async def listed(source: Source, caller: Caller, now: datetime) -> KeysBody:
     """Return the account's keys, oldest first, and the reason if the account can't make a key.
     Raises OwnerRequired.
     """
     caller.must_be_owner()
-    rows = await keys.listed(session, caller.seller_id)
-    problem = await _refusal(session, caller, now)
+    rows, problem = await each_of(
+        source, keys.listed(source, caller.seller_id), _refusal(source, caller, now)
+    )
     return KeysBody(
         [struct_of(KeyBody, key) for key in rows],
         str(problem) if problem else None,
     )
 
 
-async def _refusal(session: AsyncSession, caller: Caller, now: datetime) -> errors.Problem | None:
+async def _refusal(source: Source, caller: Caller, now: datetime) -> errors.Problem | None:
     account = caller.account
     if not is_paid(account.plan, account.trial_ends_at, now):
         plan = "trial has ended" if account.plan == "trial" else f"plan is {account.plan}"
         return errors.PaidPlanRequired(
             f"a new key needs a paid plan, and this account's {plan}; existing keys keep working"
         )
-    if await session.get(AccountDeletion, caller.seller_id):
+    if await rows_as(source, AccountDeletion, caller.seller_id, ""):
         return errors.AccountEnding()
     return None
 

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
@@ -27,6 +26,7 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.catalog.update_times import choose, updates_of
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store, spool_body
@@ -70,12 +70,12 @@ class CatalogsShown(msgspec.Struct):
     """The days after which a catalog is old"""
 
 
-async def may_install(session: AsyncSession, caller: Caller) -> bool:
+async def may_install(source: Source, caller: Caller) -> bool:
     """Return whether the caller may decide about catalogs."""
     if caller.identity.operator:
         return True
     is_owner = caller.identity.credential == "session" and caller.role == "owner"
-    return is_owner and bool(await session.scalar(text(_ONE_SHOP)))
+    return is_owner and bool((await rows_of(source)(_ONE_SHOP, {}))[0][0])
 
 
 async def need_installer(session: AsyncSession, caller: Caller) -> None:
@@ -84,11 +84,11 @@ async def need_installer(session: AsyncSession, caller: Caller) -> None:
         raise errors.OperatorRequired
 
 
-async def listed(session: AsyncSession, caller: Caller) -> list[ListedGame]:
+async def listed(source: Source, caller: Caller) -> list[ListedGame]:
     """Return the listings of the caller's own shop by game, the game with the most listings
     first.
     """
-    rows = await session.execute(text(_LISTED), {"seller": caller.seller_id})
+    rows = await rows_of(source)(_LISTED, {"seller": caller.seller_id})
     return sorted((ListedGame(*row) for row in rows), key=lambda one: -one.listings)
 
 
@@ -241,13 +241,15 @@ class NoCatalog(msgspec.Struct):
 
 
 async def without_catalog(
-    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+    source: Source, caller: Caller, now: datetime, settings: Settings
 ) -> NoCatalog | None:
     """Return the games of the caller's shop without a catalog; None if all games have a catalog."""
-    kept = {one.game: one for one in await listed(session, caller)}
-    days = (await updates_of(session, settings)).days
+    stock, updates = await each_of(source, listed(source, caller), updates_of(source, settings))
+    kept = {one.game: one for one in stock}
     missing = [
-        one for one in await overview(session, now, days) if one.game in kept and not one.printings
+        one
+        for one in await overview(source, now, updates.days)
+        if one.game in kept and not one.printings
     ]
     if not missing:
         return None
@@ -260,7 +262,7 @@ async def without_catalog(
         games,
         under_way,
         [one for one in missing if one.state == "failed"],
-        await may_install(session, caller),
+        await may_install(source, caller),
     )
 
 

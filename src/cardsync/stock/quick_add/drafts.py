@@ -20,8 +20,9 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.catalog import products
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import numbered
 from cardsync.platform.database.session import Database
-from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
+from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.contributions.add import publish as share
 from cardsync.stock.errors import NotADraft
@@ -112,10 +113,8 @@ async def entries(
     session: AsyncSession, caller: Caller, status: str | None, paging: Paging
 ) -> Numbered[QuickAdd]:
     """Return a page of entries, newest first."""
-    mine = select(QuickAdd).where(QuickAdd.seller_id == caller.seller_id)
-    if status is not None:
-        mine = mine.where(QuickAdd.status == status)
-    return await numbered(session, mine.order_by(QuickAdd.id.desc()), paging)
+    where = "" if status is None else "AND status = :status"
+    return await numbered(session, QuickAdd, caller.seller_id, paging, where, status=status)
 
 
 async def some(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[QuickAdd]:
