@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from cardsync.platform import concurrency
-from cardsync.platform.concurrency import beside, every, every_in_thread
+from cardsync.platform.concurrency import at_once, beside, every, every_in_thread
 from waiting import eventually, until
 
 
@@ -107,3 +107,22 @@ def test_a_thread_does_the_same():
     with every_in_thread(3600, work.do, "work_failed", last=True):
         pass
     assert work.times == done + 1
+
+
+async def test_the_first_failure_is_raised_when_all_have_ended_and_a_returned_error_is_a_result():
+    ended = []
+
+    async def ends(value: object, seconds: float = 0) -> object:
+        await asyncio.sleep(seconds)
+        ended.append(value)
+        return value
+
+    async def fails(reason: str) -> object:
+        raise ValueError(reason)
+
+    refusal = ValueError("a result")
+    assert await at_once(ends(1, 0.01), ends(refusal)) == (1, refusal)
+    ended.clear()
+    with pytest.raises(ValueError, match="first"):
+        await at_once(fails("first"), fails("second"), ends(2, 0.01))
+    assert ended == [2]

@@ -165,13 +165,11 @@ async def at_once(
 ) -> tuple[A, B, C, D]: ...
 async def at_once(*work: Work[Any]) -> tuple[Any, ...]:
     """Run the coroutines at the same time and return their results. Wait for all of them even if
-    one fails; the first failure in their order is raised.
+    one fails; the first failure in their order is raised. An exception may also be a result.
     """
-    done = await asyncio.gather(*work, return_exceptions=True)
-    for result in done:
-        if isinstance(result, BaseException):
-            raise result
-    return tuple(done)
+    tasks = [asyncio.ensure_future(one) for one in work]
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return tuple([task.result() for task in tasks])
 
 
 T = TypeVar("T")
