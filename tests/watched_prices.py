@@ -22,7 +22,7 @@ COLUMNS: Final = (
     "contribution",
     "my_store_priced",
 )
-# What a test writes by hand goes past the program, whose writers are watched.
+# A test's own SQL is not a writer of the program, so it may be excused.
 BY_HAND: Final = "SELECT set_config('watched_prices.by_hand', 'on', true)"
 REFUSED: Final = "but not the revision of its prices"
 

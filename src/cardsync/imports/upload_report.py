@@ -47,18 +47,22 @@ async def report_on(
             row.message = f"{row.column} cannot be read"
     if isinstance(report, InventoryReport):
         [[catalog_loaded]], is_cancelled = await each_of(
-            source,
-            found(source, _CATALOG, {}),
-            is_cycle_cancelled(source, caller.seller_id, upload.sync_cycle_id),
+            source, found(source, _CATALOG, {}), _is_cycle_cancelled(source, caller, upload)
         )
         report.catalog_loaded = catalog_loaded
-        if report.state == "done" and is_cancelled:
+        if is_cancelled:
             report.cycle_cancelled = True
     if report.state == "queued":
         queue = await queue_of(source, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))
     run = (await _runs_behind(source, [upload])).get(upload.id)
     return report if run is None else _with_run(report, run)
+
+
+async def _is_cycle_cancelled(source: Source, caller: Caller, upload: Upload) -> bool:
+    # An agent asks again until its upload is done, so it is not read before.
+    is_done = upload.state == "done"
+    return is_done and await is_cycle_cancelled(source, caller.seller_id, upload.sync_cycle_id)
 
 
 async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> list[ListedUpload]:

@@ -43,7 +43,7 @@ async def holds(seller) -> bool:
 
 
 async def shown(browser) -> list[str]:
-    """What a person reads on the pages: the sums and the rows."""
+    """Return the sums and the rows that the pages show."""
     pages = [(await browser.get(path)).text for path in PAGES]
     parts = [page.partition('id="sums"')[2] or page for page in pages]
     return [" ".join(re.sub(r"<[^>]*>", " ", part).split()) for part in parts]

@@ -167,7 +167,7 @@ async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     assert (
         await seller.service.sql(
             seller.id,
-            "SELECT 1 FROM work_due WHERE seller_id = :id AND stream NOT IN ('network', 'network_cells', 'recommendations')",
+            "SELECT 1 FROM work_due WHERE seller_id = :id AND stream NOT IN ('network', 'network_cells', 'recommendations', 'price_file')",
             id=seller.id,
         )
         == []
