@@ -1144,6 +1144,8 @@ def test_keys_work_at_once_and_who_comes_back_finds_the_same_rows(
         page.keyboard.press("j")
         assert page.locator("[data-rows] tr[aria-current=true]").count() == 1
         table = page.locator(".table.tall")
+        # The table is as high as all rows once the browser is idle and their count is there.
+        table.locator("table.scrolls").wait_for()
         table.evaluate("e => { e.scrollTop = 66 * 40 + 13; }")
         page.wait_for_url("**/cards?sort=price&page=2")
         row = page.locator("tr[aria-rowindex='70'] a[data-peek]")
