@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from cardsync.platform.database import seller_slots
-from cardsync.web.fair_threads import FairThreads
+from cardsync.web.fair_threads import TURN_SECONDS, USUAL_TURN_SECONDS, FairThreads
 
 GREEDY, OTHER = 1, 2
 PATIENCE = 20
@@ -74,3 +75,26 @@ def test_work_whose_caller_left_is_not_done(threads):
     after.result(PATIENCE)
     assert done == [2]
     assert all(one.result(PATIENCE) for one in running)
+
+
+def test_turns_are_short_only_while_a_thread_computes(threads):
+    assert sys.getswitchinterval() == pytest.approx(USUAL_TURN_SECONDS)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def waits() -> float:
+        begun.set()
+        go_on.wait(PATIENCE)
+        return sys.getswitchinterval()
+
+    first = of_seller(threads, GREEDY, waits)
+    assert begun.wait(PATIENCE)
+    second = of_seller(threads, OTHER, lambda: None)
+    nobodys = threads.submit(lambda: None)
+    second.result(PATIENCE)
+    nobodys.result(PATIENCE)
+    assert sys.getswitchinterval() == pytest.approx(TURN_SECONDS)
+    go_on.set()
+    assert first.result(PATIENCE) == pytest.approx(TURN_SECONDS)
+    with pytest.raises(ZeroDivisionError):
+        threads.submit(lambda: 1 / 0).result(PATIENCE)
+    assert sys.getswitchinterval() == pytest.approx(USUAL_TURN_SECONDS)

@@ -21,7 +21,7 @@ from cardsync.operations.processes.bind_address import held
 from cardsync.operations.processes.parent_watch import be_parent, watch_parent
 from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
-from cardsync.web.fair_threads import short_turns
+from cardsync.web.fair_threads import SHORT_TURNS
 from cardsync.web.pages import compile_all
 
 # A web process has this many connections, including idle connections: every agent has a connection
@@ -101,7 +101,6 @@ def web_app() -> object:
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     gc.disable()
     app = create_app(settings)
-    short_turns()
     # The garbage collector skips the objects that exist here: to visit them took 0.2 s, during
     # which every caller waited.
     gc.collect()
@@ -114,5 +113,6 @@ def web_app() -> object:
 
 
 def _compile_templates(app: Litestar, folder: Path) -> None:
-    compile_all(app, folder)
+    with SHORT_TURNS:
+        compile_all(app, folder)
     gc.freeze()
