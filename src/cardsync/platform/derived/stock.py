@@ -1,5 +1,5 @@
 """Writes the figures of a seller's stock into `listed_value` and `shop_figures` after each import
-and pricing run.
+and pricing run. The table of cards is analyzed first if it has grown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import Database
 from cardsync.platform.derived.dropped_cards import DROPPED
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 from cardsync.platform.value_types import Values
@@ -99,6 +100,15 @@ _KEEP = f"""
 """
 
 
+async def _analyzed(database: Database, seller_id: int, now: datetime) -> None:
+    """Analyze the table of cards if an import has enlarged it, in a transaction of its own. Until
+    autovacuum analyzes it, the planner expects few cards of a new shop and reads all of them (ADR
+    56).
+    """
+    async with database.shared() as session:
+        await session.execute(text("SELECT analyze_grown_cards()"))
+
+
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     """Read the stock once and store its figures, as of the end of the import or run."""
     now = asked.marked_at
@@ -123,6 +133,7 @@ STOCK = KeptFigure[None](
     marked_by=PRICING_ENDS,
     meanwhile="Today shows the figures of the last refresh with their time",
     refresh=_refresh,
+    read=_analyzed,
 )
 
 
