@@ -73,6 +73,8 @@ hypothesis.settings.load_profile("daily")
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 # A Citus cluster's coordinator (`tests/citus_cluster.py`): the database is spread over its nodes.
 CITUS_URL = os.environ.get("CARDSYNC_TEST_CITUS_URL")
+# Most objects of a test live as long as their application: looking for garbage finds little.
+OBJECTS_UNTIL_COLLECTION = 20_000
 # A pooler before that server, and a bucket (`.ci/stock`).
 POOLER_URL = os.environ.get("CARDSYNC_TEST_POOLER_URL")
 
@@ -95,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(OBJECTS_UNTIL_COLLECTION)
     gc.enable()
 
 

@@ -42,12 +42,14 @@ class Elsewhere(click.Group):
         if cmd_name in self.elsewhere:
             module, _, attribute = self.elsewhere[cmd_name].place.partition(":")
             # Importing modules creates no garbage, and collecting it takes a fifth of a start.
+            collects = gc.isenabled()
             gc.disable()
             try:
                 found: click.Command = getattr(import_module(module), attribute)
             finally:
                 gc.freeze()
-                gc.enable()
+                if collects:
+                    gc.enable()
             return found
         return super().get_command(ctx, cmd_name)
 
