@@ -8,7 +8,8 @@ limits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +52,16 @@ BACKTEST: dict[str, object] = {_OPTION: longest}
 class Patience:
     """The time limits of one request and of its body."""
 
-    def __init__(self, settings: Settings, receive: Receive) -> None:
+    def __init__(self, settings: Settings, receive: Receive, watch: _Watch) -> None:
         self._settings = settings
         self._receive = receive
+        self._watch = watch
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self.deadline = connections.Deadline(self._began + settings.request_seconds)
-        self.timeout = asyncio.timeout_at(self.deadline.at + _LATER)
+        self.timeout = asyncio.timeout(None)
+        # The end of the present limit, on the event loop's clock.
+        self.ends_at = self.deadline.at + _LATER
         self.answers = self.client_left = False
         self._reads = self._whole = False
         self._body_took = 0.0
@@ -76,12 +80,14 @@ class Patience:
         """Remove the time limit: the answer has begun, and sending it may take any time."""
         self.answers = True
         self.deadline.at = inf
-        self._end_at(None)
+        self._end_at(inf)
 
-    def _end_at(self, when: float | None) -> None:
+    def _end_at(self, when: float) -> None:
+        self.ends_at = when
+        self._watch.look_by(when, self._loop)
         # After its limit a request may still answer, but the limit can no longer be moved.
-        if not self.timeout.expired():
-            self.timeout.reschedule(when)
+        if self.timeout.when() is not None and not self.timeout.expired():
+            self.timeout.reschedule(None)
 
     async def receive(self) -> Any:
         """Receive a message of the body. Raises BadRequest if the body ends too early or arrives
@@ -132,6 +138,45 @@ class Patience:
         return errors.ServiceUnavailable("this took too long to answer; try again")
 
 
+class _Watch:
+    """Ends the requests whose limit is over. One timer waits for the next limit of all requests: a
+    request moves its limit five times, and timers of its own would take a fifteenth of a heartbeat.
+    """
+
+    def __init__(self) -> None:
+        self._requests: set[Patience] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._looks_at = inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def over(self, request: Patience) -> Iterator[None]:
+        """Watch a request during the block."""
+        self._requests.add(request)
+        self.look_by(request.ends_at, asyncio.get_running_loop())
+        try:
+            yield
+        finally:
+            self._requests.discard(request)
+
+    def look_by(self, when: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at the requests at `when` at the latest."""
+        if loop is not self._loop:
+            self._loop, self._looks_at, self._timer = loop, inf, None
+        if when < self._looks_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._looks_at, self._timer = when, loop.call_at(when, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._looks_at, self._timer, now = inf, None, loop.time()
+        for request in self._requests:
+            if request.ends_at <= now:
+                request.ends_at = inf
+                request.timeout.reschedule(now)
+        self.look_by(min((one.ends_at for one in self._requests), default=inf), loop)
+
+
 def _too_slow() -> errors.BadRequest:
     # The connection must close, because the rest of the body is not read.
     return errors.BadRequest("the body was sent too slowly", headers={"Connection": "close"})
@@ -142,12 +187,13 @@ _PATIENCE = ScopeValue[Patience]("patience")
 
 def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
     """Middleware that ends requests that take too long."""
+    watch = _Watch()
 
     async def ended(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
             await app(scope, receive, send)
             return
-        patience = Patience(settings, receive)
+        patience = Patience(settings, receive, watch)
         _PATIENCE.put(scope, patience)
 
         async def answer(message: Message) -> None:
@@ -158,7 +204,8 @@ def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
         try:
             with connections.until(patience.deadline), seller_slots.answering():
                 async with patience.timeout:
-                    await app(scope, patience.receive, answer)
+                    with watch.over(patience):
+                        await app(scope, patience.receive, answer)
         except TimeoutError:
             if patience.answers or not patience.timeout.expired():
                 raise
