@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, log
 from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.platform import clock
 from sent_statements import counting, prepared
@@ -221,3 +221,17 @@ async def test_a_credit_skips_the_wait_once_a_form(a_seller):
     for _ in range(2):
         assert (await browser.form("/sync/skip-wait", key=key)).status_code == 303
     assert "You have 1 credits" in (await browser.get("/sync")).text
+
+
+async def test_the_newest_syncs_are_shown_and_the_others_are_not_counted(a_seller):
+    seller = await a_seller()
+    for number in range(1, 8):
+        await log(seller, "success", {"inventory": "success"}, sync_cycle_id=f"c{number}")
+    browser = await signed_in(seller)
+    async with counting(seller.service.app.state.database) as sent:
+        page = (await browser.get("/sync")).text
+    shown = [int(id) for id in re.findall(r'href="/sync/result\?cycle=(\d+)"', page)]
+    assert len(shown) == 5
+    assert shown == sorted(shown, reverse=True)
+    assert sent.statements("FROM sync_cycle") > 0
+    assert sent.statements("count(*) FROM sync_cycle") == 0

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.models import DebugScreenshot, SyncCycle
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, numbered
+from cardsync.platform.database.read_sources import Source, numbered, rows_as
 from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.platform.storage import ObjectMissing, Store
 
@@ -19,6 +19,13 @@ async def page_of_cycles(source: Source, caller: Caller, paging: Paging) -> Numb
     """Return a page of cycles. Raises OwnerRequired."""
     caller.must_be_owner()
     return await numbered(source, SyncCycle, caller.seller_id, paging)
+
+
+async def newest_cycles(source: Source, caller: Caller, most: int) -> list[SyncCycle]:
+    """Return the newest cycles without counting all. Raises OwnerRequired."""
+    caller.must_be_owner()
+    tail = "ORDER BY id DESC LIMIT :most"
+    return await rows_as(source, SyncCycle, caller.seller_id, tail, most=most)
 
 
 async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCycle:

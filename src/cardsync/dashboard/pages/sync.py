@@ -185,9 +185,9 @@ async def sync_page(
     values: TemplateValues = {"shown_tasks": None, "open_rollbacks": [], "cycles": []}
     if caller.role == "owner":
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
-        cycles = await past_cycles.page_of_cycles(session, caller, Paging(1, CYCLES_SHOWN))
+        cycles = await past_cycles.newest_cycles(session, caller, CYCLES_SHOWN)
         values = {
-            "cycles": [cycle_body(row, []) for row in cycles.rows],
+            "cycles": [cycle_body(row, []) for row in cycles],
             "shown_tasks": await page_of_tasks(
                 session, caller, wanted, None, Paging(1, TASKS_SHOWN), now
             ),

@@ -16,13 +16,12 @@ from cardsync.platform.plurals import counted
 from cardsync.platform.value_types import Row
 from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
 from cardsync.shop.notices.news import NewsItem
-from cardsync.shop.today.sync_result import EVENTS, moves_of
+from cardsync.shop.today.sync_result import EVENTS, NEXT_STARTED, moves_of
 
 _MOST: Final = 50
-_CYCLES: Final = """
+_CYCLES: Final = f"""
     SELECT c.id, c.status, c.logged_at, c.sync_cycle_id AS name, c.started_at AS started,
-           (SELECT min(n.started_at) FROM sync_cycle n
-             WHERE n.seller_id = :seller AND NOT n.placeholder AND n.id > c.id) AS next
+           {NEXT_STARTED} AS next
       FROM sync_cycle c
      WHERE c.seller_id = :seller AND NOT c.placeholder
        AND c.status IN ('success', 'partial', 'failed') AND c.logged_at > :since

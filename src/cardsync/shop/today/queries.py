@@ -58,6 +58,7 @@ FEEDBACKS: Final = 100
 # The number of newest orders that are searched for feedback.
 _AMONG: Final = 2_000
 _TASKS_AMONG: Final = 500
+_RUNS_AMONG: Final = 500
 _FAILED_FOR: Final = timedelta(days=14)
 # The orders to ship by their shipping: all, the pulled ones, those to pull, and those that are
 # ready to ship. The orders of the open pull are part of that pull's condition.
@@ -104,11 +105,14 @@ _FEEDBACK = """
          WHERE feedback_rating IS NOT NULL LIMIT :feedbacks) last
      GROUP BY rating ORDER BY rating DESC
 """
+# Runs of uploads do not name their rules, so only the newest runs are searched: a shop may have had
+# thousands of uploads since another run.
 _IDLE = """
     SELECT rule.name, run.finished_at
-      FROM (SELECT started_at, finished_at, summary -> 'rules' AS rules FROM price_run
-             WHERE seller_id = :seller AND state = 'completed'
-               AND summary -> 'rules' IS NOT NULL
+      FROM (SELECT started_at, finished_at, summary -> 'rules' AS rules
+              FROM (SELECT * FROM price_run WHERE seller_id = :seller
+                     ORDER BY id DESC LIMIT :runs) newest
+             WHERE state = 'completed' AND summary -> 'rules' IS NOT NULL
              ORDER BY id DESC LIMIT 1) run
       JOIN pricing_rule rule ON rule.seller_id = :seller AND rule.state = 'published'
        AND rule.enabled AND rule.updated_at < run.started_at
@@ -211,7 +215,7 @@ _TYPES: Final = {
     "waiting": "text[]",
     "zone": "text",
     **dict.fromkeys(("first", "last", "first_read", "last_read"), "date"),
-    **dict.fromkeys(("among", "feedbacks", "tasks", "attempts"), "bigint"),
+    **dict.fromkeys(("among", "feedbacks", "tasks", "runs", "attempts"), "bigint"),
     **dict.fromkeys(("failed_after", "lost"), "timestamptz"),
 }
 # To parse and plan the statements takes PostgreSQL as long as to run them. Those with the statuses
@@ -282,6 +286,7 @@ async def _found(
         "among": _AMONG,
         "feedbacks": FEEDBACKS,
         "tasks": _TASKS_AMONG,
+        "runs": _RUNS_AMONG,
         "attempts": ATTEMPTS,
         "failed_after": now - _FAILED_FOR,
         "lost": now - rules.UNANSWERED,

@@ -30,10 +30,16 @@ from cardsync.shop.today.schemas import (
     SyncResult,
 )
 
-_CYCLE: Final = """
+# When the next sync after a cycle `c` began. Cycles may be logged in another order than they began,
+# hence some of the next: an earliest of all later ones would read all cycles of an old shop.
+NEXT_STARTED: Final = """
+    (SELECT min(n.started_at) FROM (
+        SELECT started_at FROM sync_cycle
+         WHERE seller_id = :seller AND NOT placeholder AND id > c.id ORDER BY id LIMIT 20) n)
+"""
+_CYCLE: Final = f"""
     SELECT c.id, c.sync_cycle_id, c.status, c.started_at, c.logged_at, c.duration_ms,
-           (SELECT min(n.started_at) FROM sync_cycle n
-             WHERE n.seller_id = :seller AND NOT n.placeholder AND n.id > c.id)
+           {NEXT_STARTED}
       FROM sync_cycle c
      WHERE c.seller_id = :seller AND NOT c.placeholder
        AND (CAST(:cycle AS bigint) IS NULL OR c.id = :cycle)

@@ -175,6 +175,12 @@ async def test_a_plan_waits_for_a_click_until_its_day_is_over(a_seller):
     assert "plans_waiting" not in await told(seller)
 
 
+UPLOADED = """
+    INSERT INTO price_run (seller_id, trigger, state, started_at, finished_at)
+    SELECT :seller, 'sync', 'completed', now(), now() FROM generate_series(1, :runs)
+"""
+
+
 async def test_rules_that_are_broken_or_govern_nothing_are_named(a_seller):
     seller = await a_shop(a_seller, a_row(1), a_row(2))
     made = await seller.post("/api/lists", json={"name": "Gone away"})
@@ -197,6 +203,14 @@ async def test_rules_that_are_broken_or_govern_nothing_are_named(a_seller):
     await seller.service.run_jobs()
     found = await told(seller)
     assert "“Old list”" in found["rules_never_match"]["sentence"]
+    # The runs of uploads name no rules.
+    await seller.service.sql(seller.id, UPLOADED, seller=seller.id, runs=400)
+    assert "rules_never_match" in await told(seller)
+    await seller.service.sql(seller.id, UPLOADED, seller=seller.id, runs=100)
+    assert "rules_never_match" not in await told(seller)
+    await seller.post("/api/pricing/reprice")
+    await seller.service.run_jobs()
+    assert "rules_never_match" in await told(seller)
     assert (await seller.post(f"{path}/disable")).status_code == 200
     assert not {"rules_broken", "rules_never_match"} & set(await told(seller))
 

@@ -16,6 +16,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row, log
 from cardsync.platform import clock
 from cardsync.prices.rollback.brought import LARGEST, with_more
+from cardsync.shop.today.sync_result import NEXT_STARTED
 from lots_builder import settle
 from notices_builder import a_mail_server, of_service, reaching, reported
 from orders_builder import an_item, an_order
@@ -277,3 +278,41 @@ def test_parts_bring_the_same_as_the_whole(rules, at):
     parts = with_more(with_more(None, [], largest[:at]), [], largest[at:])["largest"]
     assert parts == with_more(None, [], largest)["largest"]
     assert [move[0] for move in parts] == [*range(19, 19 - LARGEST, -1)]
+
+
+CYCLES = """
+    INSERT INTO sync_cycle (seller_id, sync_cycle_id, status, started_at, logged_at)
+    SELECT :seller, 'c' || n, 'success', :now - n % 7 * interval '1 minute', :now
+      FROM generate_series(1, 3000) n
+"""
+NEXT = f"SELECT {NEXT_STARTED} AS next FROM sync_cycle c WHERE c.seller_id = :seller AND id = :id"
+
+
+async def test_when_the_next_sync_began_reads_few_cycles_of_an_old_shop(a_seller):
+    seller = await a_seller()
+    now = clock.now()
+    await seller.service.sql(seller.id, CYCLES, seller=seller.id, now=now)
+    ids = [
+        row["id"]
+        for row in await seller.service.sql(
+            seller.id,
+            "SELECT id FROM sync_cycle WHERE seller_id = :seller ORDER BY id",
+            seller=seller.id,
+        )
+    ]
+
+    async def next_after(place):
+        [row] = await seller.service.sql(seller.id, NEXT, seller=seller.id, id=ids[place])
+        return row["next"]
+
+    # Of the later cycles, not the next by number but the one that began first.
+    assert await next_after(0) == now - timedelta(minutes=6)
+    assert await next_after(-2) == now - 3000 % 7 * timedelta(minutes=1)
+    assert await next_after(-1) is None
+    for place in (0, -1):
+        rows = await seller.service.sql(
+            seller.id, f"EXPLAIN (ANALYZE, TIMING off) {NEXT}", seller=seller.id, id=ids[place]
+        )
+        plan = "\n".join(row["QUERY PLAN"] for row in rows)
+        assert "Rows Removed by Filter" not in plan, plan
+        assert "ix_sync_cycle_recent" not in plan, plan
