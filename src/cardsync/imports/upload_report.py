@@ -61,8 +61,8 @@ async def report_on(
 
 async def _is_cycle_cancelled(source: Source, caller: Caller, upload: Upload) -> bool:
     # An agent asks again until its upload is done, so it is not read before.
-    is_done = upload.state == "done"
-    return is_done and await is_cycle_cancelled(source, caller.seller_id, upload.sync_cycle_id)
+    cycle_id = upload.sync_cycle_id if upload.state == "done" else None
+    return cycle_id is not None and await is_cycle_cancelled(source, caller.seller_id, cycle_id)
 
 
 async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> list[ListedUpload]:

@@ -87,10 +87,9 @@ async def is_at_agent(source: Source, seller_id: int, now: datetime) -> bool:
     return bool(await rows_of(source)(_AT_AGENT, _at_agent(seller_id, now)))
 
 
-async def is_cycle_cancelled(source: Source, seller_id: int, sync_cycle_id: str | None) -> bool:
+async def is_cycle_cancelled(source: Source, seller_id: int, sync_cycle_id: str) -> bool:
     """Return whether the seller cancelled the cycle of an agent."""
-    of_cycle = "IS NULL" if sync_cycle_id is None else "= :cycle"
-    tail = f"AND sync_cycle_id {of_cycle} LIMIT 1"
+    tail = "AND sync_cycle_id = :cycle"
     found = await rows_as(source, SyncCycle, seller_id, tail, cycle=sync_cycle_id)
     return [one.status for one in found] == ["cancelled"]
 

@@ -617,6 +617,15 @@ async def test_a_cycle_whose_agent_brings_prices_is_cancelled_and_its_upload_say
     assert await cancel(seller) == NOTHING
 
 
+async def test_the_next_upload_by_hand_does_not_say_that_it_was_cancelled(a_seller):
+    seller = await a_seller()
+    await send(seller)
+    assert await cancel(seller) == CANCELLED
+    report = await seller.import_csv(a_csv(*BEFORE))
+    assert report["state"] == "done"
+    assert "cycle_cancelled" not in report
+
+
 async def test_a_cycle_that_its_agent_has_logged_is_over(a_seller):
     seller, _ = await a_cycle_whose_upload_is_priced(a_seller, your_turn=None)
     await logged(seller, "success")
