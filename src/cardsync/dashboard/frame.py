@@ -5,7 +5,8 @@ the sync.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from urllib.parse import parse_qs
 
 from litestar.datastructures import Headers
 
@@ -26,12 +27,25 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 _COUNTS = ScopeValue[WaitingCounts | None]("cardsync.waiting")
+# A route whose answers have no frame, because scripts request them as parts of a page. If the value
+# names a parameter, only the answers to requests with it have none.
+_PART: Final = "part_of_page"
+PART: Final = {_PART: ""}
+PART_IF_NAMED: Final = {_PART: "part"}
+
+
+def _shows_frame(scope: Scope) -> bool:
+    handler = scope.get("route_handler")
+    parameter = handler.opt.get(_PART) if handler else None
+    return parameter is None or (
+        parameter != "" and parameter not in parse_qs(scope["query_string"].decode("latin-1"))
+    )
 
 
 def framing(app: ASGIApp) -> ASGIApp:
     """Middleware of the pages that reads the counts of the caller's shop before the page is made.
-    The answer to a form shows the counts of the previous page. A page of the owner keeps a process
-    ready for heavy reads.
+    The answer to a form, and a part of a page, have the counts of the previous page. A page of the
+    owner keeps a process ready for heavy reads.
     """
 
     async def framed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,7 +58,7 @@ def framing(app: ASGIApp) -> ASGIApp:
         if caller.role == "owner" and "hx-request" not in Headers.from_scope(scope):
             heavy: HeavyWork = state.heavy
             heavy.expect(seller_id)
-        if scope.get("method") == "GET":
+        if scope.get("method") == "GET" and _shows_frame(scope):
             _COUNTS.put(scope, await kept.of(seller_id, clock.now()))
             await app(scope, receive, send)
             return
@@ -52,7 +66,8 @@ def framing(app: ASGIApp) -> ASGIApp:
         try:
             await app(scope, receive, send)
         finally:
-            kept.forget(seller_id)
+            if scope.get("method") != "GET":
+                kept.forget(seller_id)
 
     return framed
 

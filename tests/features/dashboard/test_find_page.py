@@ -8,6 +8,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cardsync.sales.orders import queries
 from cardsync.stock.cards import queries as card_queries
+from sent_statements import counting
 
 
 def found(page):
@@ -54,6 +55,35 @@ async def test_many_cards_are_found_without_a_count_or_a_second_search(a_seller,
     assert ">All 39</a>" in counted
     assert ">All</a>" in page
     assert found(page) == found(counted)
+
+
+async def test_a_part_of_a_page_reads_no_counts_of_its_frame(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name="Black Lotus")))
+    owner = await signed_in(seller)
+    [card] = (await owner.get("/api/cards")).json()["cards"]
+    kept = seller.service.app.state.waiting
+
+    async def counts_read_by(address: str) -> int:
+        kept.forget(seller.id)
+        async with counting(seller.service.app.state.database) as sent:
+            assert (await owner.get(address)).status_code == 200
+        return sum("pull_session_order" in one for one in sent.sent)
+
+    for address in ("/find?search=lotus", "/cards", "/today"):
+        assert await counts_read_by(address), address
+    for address in (
+        *(f"/find?search=lotus&part={part}" for part in ("cards", "names", "orders", "sold_out")),
+        f"/cards/more?ids={card['id']}",
+        f"/cards/peek?card={card['id']}",
+        "/cards/order",
+        "/cards/count",
+        "/orders/peek",
+        "/sync/prices/count",
+    ):
+        assert await counts_read_by(address) == 0, address
+    # The parts did not renew the old counts.
+    assert await counts_read_by("/cards")
 
 
 async def test_what_cannot_be_read_as_a_search_is_looked_for_as_a_text(a_seller):

@@ -26,6 +26,7 @@ from cardsync.dashboard.card_table import (
     shown_to,
 )
 from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.frame import PART
 from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.card_filters import (
@@ -269,7 +270,7 @@ async def pinned_by(session: Source, caller: Caller, pin: ExplainedPin | None) -
     return name[:1].upper() + name[1:]
 
 
-@get("/cards/count")
+@get("/cards/count", opt=PART)
 async def count_of_search(request: PageRequest, caller: Caller) -> Template:
     """Show the number of all cards that a search finds, for a page that shows its rows first."""
     asked = read_asked(request.query_params.dict())
@@ -287,7 +288,7 @@ async def count_of_search(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get("/cards/order")
+@get("/cards/order", opt=PART)
 async def order_of_search(request: PageRequest, caller: Caller) -> Response[bytes]:
     """Send the ids of all cards that a search finds, in their order; the scrolling table then
     requests rows by these ids.
@@ -298,7 +299,7 @@ async def order_of_search(request: PageRequest, caller: Caller) -> Response[byte
     return Response(f"[{ids}]".encode(), media_type=MediaType.JSON, headers=HEADERS)
 
 
-@get("/cards/more")
+@get("/cards/more", opt=PART)
 async def more_cards(request: PageRequest, caller: Caller) -> Template:
     """Show the rows of the requested cards, which a script inserts into the scrolling table, and
     the message of the form that led here.
@@ -329,7 +330,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get("/cards/peek")
+@get("/cards/peek", opt=PART)
 async def peek_at_card(request: PageRequest, caller: Caller) -> Template:
     """Show one card as the part of the page beside the table."""
     asked = read_asked(request.query_params.dict())

@@ -12,11 +12,13 @@ from litestar import get
 from litestar.response import Template
 
 from cardsync.access.caller import Caller
+from cardsync.dashboard.frame import PART, PART_IF_NAMED
 from cardsync.dashboard.goals import PALETTE, goals_for
 from cardsync.dashboard.goals import found as goals_of
 from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.row_pages import read_paging
-from cardsync.prices.rules import rule_sets
+from cardsync.prices.rules.rule_sets import names_of_rules
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.queries import find_orders
 from cardsync.sales.orders.schemas import OrderRow
@@ -26,7 +28,7 @@ from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.stock.search.chips import chips_of
 from cardsync.stock.search.fields import QueryError
-from cardsync.web.request import opened, provide_settings, reading
+from cardsync.web.request import provide_settings, reading
 
 MOST: Final = 6
 WORDS_MOST: Final = 200
@@ -54,7 +56,7 @@ class Kind(NamedTuple):
     all_of_them: str = ""
 
 
-@get("/find")
+@get("/find", opt=PART_IF_NAMED)
 async def find_page(request: PageRequest, caller: Caller) -> Template:
     """Show the results for the words. `part` restricts them to one entry of PARTS, so that the
     palette shows each part as it arrives, and `most` limits that part's cards.
@@ -67,7 +69,7 @@ async def find_page(request: PageRequest, caller: Caller) -> Template:
     return show(request, caller, "found.html" if part else "find.html", words=words, kinds=kinds)
 
 
-@get(PALETTE)
+@get(PALETTE, opt=PART)
 async def palette_pages(request: PageRequest, caller: Caller) -> Template:
     """Show the palette's fixed entries. The palette requests them when it is first opened, and the
     browser caches them.
@@ -155,12 +157,11 @@ def _order(order: OrderRow) -> str:
 async def _names(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
     """Find sets, lists and, for an owner, rules by their names."""
     async with reading(request) as reads:
-        sets = await complete_search(reads, caller, f'set:"{words.replace(chr(34), " ")}')
-        lists = await names_of_lists(reads, caller)
-    rules = []
-    if caller.role == "owner":
-        async with opened(request) as session:
-            rules = [(row.id, row.name) for row in await rule_sets.read_all(session, caller)]
+        sets, lists, rules = await at_once(
+            complete_search(reads, caller, f'set:"{words.replace(chr(34), " ")}'),
+            names_of_lists(reads, caller),
+            names_of_rules(reads, caller),
+        )
     return [
         Kind(
             "Sets",

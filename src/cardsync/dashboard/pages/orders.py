@@ -17,6 +17,7 @@ from litestar import get
 from litestar.response import Template
 
 from cardsync.access.caller import Caller
+from cardsync.dashboard.frame import PART
 from cardsync.dashboard.shell import PageRequest, TemplateValues, games_of, show, url
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.typed_numbers import read_id
@@ -91,7 +92,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@get("/orders/peek")
+@get("/orders/peek", opt=PART)
 async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
     """Show one order as the part of the page beside the table."""
     wanted = _wanted(request)

@@ -32,6 +32,7 @@ from cardsync.agents.sync.schemas import status_body
 from cardsync.agents.sync.status import status_of
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import Reader
+from cardsync.dashboard.frame import PART
 from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import (
     HEADERS,
@@ -318,7 +319,7 @@ async def prices_page(request: PageRequest, caller: Caller, heavy: HeavyWork) ->
     )
 
 
-@get("/sync/prices/count")
+@get("/sync/prices/count", opt=PART)
 async def prices_count(request: PageRequest, caller: Caller) -> Template:
     """Show the sums of the price file, for a page that shows its rows first."""
     caller.must_be_owner()

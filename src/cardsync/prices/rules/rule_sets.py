@@ -22,6 +22,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.platform.value_types import Json, JsonMapping
 from cardsync.prices.engine.preset_rules import preset_rule
@@ -49,6 +50,17 @@ async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:
     """Return the seller's rules by priority."""
     caller.must_be_owner()
     return await all_rows(session, PricingRule, caller.seller_id)
+
+
+async def names_of_rules(reading: Reading, caller: Caller) -> list[tuple[int, str]]:
+    """Return the id and the name of each rule by priority; for staff, none."""
+    if caller.role != "owner":
+        return []
+    found = await reading.rows(
+        "SELECT id, name FROM pricing_rule WHERE seller_id = :seller ORDER BY priority, id",
+        {"seller": caller.seller_id},
+    )
+    return [(id, name) for id, name in found]
 
 
 async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> PricingRule:

@@ -97,8 +97,40 @@ def page_of(where: str, order: PageOrder, columns: str, cards: str, worth: str =
     of matching cards, the sum of the SQL expression `worth` over them (null without `worth`), and
     `columns` of `cards`, a join with `card c`. An empty page is one row with only number and sum.
     """
-    found = f"SELECT {_keyed(order)}{worth and f', {worth} AS worth'} FROM card c WHERE {where}"
-    return _page(found, order, columns, cards, "sum(worth)" if worth else "NULL")
+    return _page(_found(where, order, worth), order, columns, cards, _sum(worth))
+
+
+def _found(where: str, order: PageOrder, worth: str) -> str:
+    return f"SELECT {_keyed(order)}{worth and f', {worth} AS worth'} FROM card c WHERE {where}"
+
+
+def _sum(worth: str) -> str:
+    return "sum(worth)" if worth else "NULL"
+
+
+def page_of_few(
+    texts: str,
+    direction: str,
+    where: str,
+    order: PageOrder,
+    columns: str,
+    cards: str,
+    worth: str = "",
+) -> str:
+    """Return the statement of `page_of` for those cards in stock that match `texts`, a part of
+    `where`, of which the index of names finds the first :few. If there may be more, the number is
+    null, or there is no row if at most :enough cards are found.
+    """
+    by = f"ORDER BY c.search_text {direction}, c.id {direction}"
+    named = f"SELECT c.id FROM card c WHERE {_NAMED} AND {texts} {by} LIMIT :few"
+    few = f"few AS MATERIALIZED (SELECT ARRAY({named}) AS ids),"
+    found = _found(
+        f"{where} AND c.id = ANY (CAST((SELECT ids FROM few) AS bigint[]))", order, worth
+    )
+    are_all = "(SELECT cardinality(ids) < :few FROM few)"
+    only_if = f"{_ALL_NAMED} AND ({are_all} OR counted.total > :enough)"
+    total = f"CASE WHEN {are_all} THEN counted.total END"
+    return _page(found, order, columns, cards, _sum(worth), only_if, few, total)
 
 
 def page_of_names(matches: str, order: PageOrder, columns: str, cards: str, worth: str = "") -> str:
@@ -112,14 +144,21 @@ def page_of_names(matches: str, order: PageOrder, columns: str, cards: str, wort
 
 
 def _page(
-    found: str, order: PageOrder, columns: str, cards: str, worth: str, only_if: str = "true"
+    found: str,
+    order: PageOrder,
+    columns: str,
+    cards: str,
+    worth: str,
+    only_if: str = "true",
+    before: str = "",
+    total: str = "counted.total",
 ) -> str:
     return f"""
-        WITH found AS MATERIALIZED ({found}),
+        WITH {before} found AS MATERIALIZED ({found}),
         counted AS (SELECT count(*) AS total, {worth} AS worth FROM found),
         ordered AS (SELECT id FROM found ORDER BY {order.by} LIMIT :limit OFFSET :offset),
         page AS (SELECT id, row_number() OVER () AS place FROM ordered)
-        SELECT counted.total, counted.worth, {columns}
+        SELECT {total}, counted.worth, {columns}
           FROM counted LEFT JOIN page ON true
                LEFT JOIN ({cards}) ON c.seller_id = :seller AND c.id = page.id
          WHERE {only_if}

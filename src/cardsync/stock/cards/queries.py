@@ -68,6 +68,10 @@ _LISTED = "c.price * c.quantity"
 # reads all cards. A page that ends after more than PROBED / REACHED_BY cards is not searched there.
 PROBED = 5_000
 REACHED_BY = 4
+# A search by name and other columns reads the others of the first `FEW` cards whose texts match; if
+# more match and these do not fill an uncounted page, it reads all cards.
+FEW = 2_000
+MANY = 2**62
 
 
 async def find_cards(
@@ -89,23 +93,33 @@ async def find_cards(
         if len(first) > page.per_page:
             until = page.offset + page.per_page
             return FoundCards(first[: page.per_page], until, has_more=True)
-    rows = await _page_of_all(reading, selected, page, listed)
+    enough = page.offset + page.per_page if page.sort == "name" and not counted else MANY
+    rows = await _page_of_all(reading, selected, page, listed, enough)
     # For a page beyond the last one, the statement returns one row without a card.
     total, value = rows[0][:2]
-    return FoundCards([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
+    cards = [CardRow._make(row[2:]) for row in rows if row[2] is not None]
+    if total is None:
+        return FoundCards(cards, enough, has_more=True)
+    return FoundCards(cards, total, value)
 
 
 async def _page_of_all(
-    reading: Reading, selected: Selected, page: CardPage, worth: str
+    reading: Reading, selected: Selected, page: CardPage, worth: str, enough: int
 ) -> list[TupleRow]:
-    order, values = page_order(page), selected.values | page.values
+    order = page_order(page)
+    values = selected.values | page.values | {"few": FEW, "enough": enough}
+    shown = order, _COLUMNS, _FROM, worth
+    statements = [paging.page_of(selected.where, *shown)]
     if _by_names(selected, page):
-        named = paging.page_of_names(selected.matches, order, _COLUMNS, _FROM, worth)
-        [rows] = await reading.together([named], values, last=True, long=True)
+        statements.insert(0, paging.page_of_names(selected.matches, *shown))
+    elif selected.active and selected.texts:
+        statements.insert(
+            0, paging.page_of_few(selected.texts, page.direction, selected.where, *shown)
+        )
+    for statement in statements:
+        [rows] = await reading.together([statement], values, last=True, long=True)
         if rows:
-            return rows
-    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, worth)
-    [rows] = await reading.together([statement], values, last=True, long=True)
+            break
     return rows
 
 

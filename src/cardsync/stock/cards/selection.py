@@ -26,13 +26,15 @@ ACTIVE: Final = "NOT c.gone"
 
 class Selected(NamedTuple):
     """The condition `where` and its values. `matches` is its part besides seller and status;
-    `active` is true if the status is only cards in stock.
+    `active` is true if the status is only cards in stock. `texts` is the part of `matches` that
+    reads only search texts, or empty.
     """
 
     where: str
     values: dict[str, object]
     matches: str
     active: bool
+    texts: str
 
     @property
     def everything(self) -> bool:
@@ -50,11 +52,14 @@ class Selected(NamedTuple):
     @property
     def by_text(self) -> bool:
         """Whether the condition reads only columns of `ix_card_name`."""
-        columns = set(_COLUMN.findall(self.matches.removesuffix(VISIBLE)))
-        return not self.reads_others and columns <= {"id", "search_text"}
+        return _reads_only(self.matches.removesuffix(VISIBLE), {"id", "search_text"})
 
 
 _COLUMN: Final = re.compile(r"\bc\.(\w+)")
+
+
+def _reads_only(sql: str, columns: set[str]) -> bool:
+    return "SELECT" not in sql and set(_COLUMN.findall(sql)) <= columns
 
 
 def _matching(*conditions: str) -> str:
@@ -87,7 +92,8 @@ async def select_cards(
     matches = _matching(*conditions, found.sql if found.sql == EVERYTHING else f"({found.sql})")
     status = _status(wanted, tree)
     where = " AND ".join(["c.seller_id = :seller", *status, matches])
-    return Selected(where, values, matches, status == [ACTIVE])
+    texts = " AND ".join(f"({part})" for part in found.parts if _reads_only(part, {"search_text"}))
+    return Selected(where, values, matches, status == [ACTIVE], texts)
 
 
 def _need_no_costs(tree: Tree) -> None:

@@ -8,7 +8,7 @@ of the search, only names of bound values; the caller binds `:seller` and `:now`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
@@ -77,10 +77,13 @@ _COLLECTOR_NUMBER = re.compile(
 
 
 class Where(NamedTuple):
+    """A condition. All of its `parts` must hold."""
+
     sql: str
     values: dict[str, object]
     # The reasons why a saved search selects fewer cards than its text says, such as a deleted list.
     warnings: list[str]
+    parts: Sequence[str] = ()
 
 
 def compile_query(
@@ -97,8 +100,8 @@ def compile_query(
     negation, the search selects nothing.
     """
     compiler = _Compiler(known, {}, of_rule, saved)
-    sql = compiler.whole(tree)
-    return Where(sql, compiler.values, compiler.warnings)
+    parts = compiler.parts(tree)
+    return Where(compiler.all_of(parts), compiler.values, compiler.warnings, parts)
 
 
 class _Compiler:
@@ -125,8 +128,14 @@ class _Compiler:
         return f":{name}"
 
     def whole(self, tree: Tree) -> str:
-        sql = self.condition(tree)
-        return NOTHING if self._widened else sql
+        return self.all_of(self.parts(tree))
+
+    def parts(self, tree: Tree) -> list[str]:
+        parts = tree.parts if isinstance(tree, And) else (tree,)
+        return sorted(map(self.condition, parts), key=_costs)
+
+    def all_of(self, parts: Sequence[str]) -> str:
+        return NOTHING if self._widened else _joined(" AND ", parts) or EVERYTHING
 
     def condition(self, tree: Tree) -> str:
         match tree:
@@ -137,10 +146,7 @@ class _Compiler:
             case Not():
                 return self._negated(tree.part)
             case And():
-                return (
-                    _joined(" AND ", sorted(map(self.condition, tree.parts), key=_costs))
-                    or EVERYTHING
-                )
+                return _joined(" AND ", self.parts(tree)) or EVERYTHING
             case Or():
                 return _joined(" OR ", map(self.condition, tree.parts))
             case Term():

@@ -59,7 +59,7 @@ async def found_by(reading, caller, wanted, page):
 
 @pytest.mark.day
 @pytest.mark.parametrize("long", [False, True])
-async def test_the_first_cards_are_those_of_a_pass_over_all(service, probed, long):
+async def test_the_first_cards_are_those_of_a_pass_over_all(service, probed, monkeypatch, long):
     seller, _ = await an_inventory(service, 11)
     await service.sql(seller.id, CONTRIBUTED, s=seller.id)
     if long:
@@ -77,6 +77,7 @@ async def test_the_first_cards_are_those_of_a_pass_over_all(service, probed, lon
         caller = SimpleNamespace(
             seller_id=seller.id, member_id=dice.choice(MEMBERS), sees_revenue=True
         )
+        monkeypatch.setattr(queries, "FEW", dice.choice([1, 4, 100]))
         async with readings.of(seller.id, 20) as reading:
             probed(MANY)
             expected = await found_by(reading, caller, wanted, page)
@@ -118,6 +119,27 @@ async def test_a_page_shows_its_rows_before_it_counts_all(a_seller, probed):
     last = (await browser.get("/cards?page=2")).text
     assert '<span data-total="61">61 cards' in last
     assert (await browser.get("/api/cards")).json()["total"] == 61
+
+
+@pytest.mark.day
+@pytest.mark.parametrize(("few", "reads"), [(3, 1), (2, 2)])
+async def test_other_columns_are_read_only_of_cards_whose_texts_match(
+    a_seller, monkeypatch, few, reads
+):
+    seller = await a_seller()
+    rows = [a_row(n, name=f"Card {n}", price=f"{n}.00") for n in range(1, 8)]
+    rows += [a_row(8, name="Mox Jet", price="1.00"), a_row(9, name="Mox Ruby", price="9.00")]
+    await seller.import_csv(a_csv(*rows))
+    monkeypatch.setattr(queries, "FEW", few)
+    async with counting(seller.service.app.state.database) as sent:
+        for by in ("name", "price"):
+            address = f"/api/cards?search=mox price>5&sort={by}"
+            found = (await seller.get(address)).json()
+            assert [one["product_name"] for one in found["cards"]] == ["Mox Ruby"]
+            assert found["total"] == 1
+    read = [one for one in sent.sent if "FROM found" in one]
+    assert len(read) == 2 * reads, read
+    assert sum("FROM few" in one for one in read) == 2
 
 
 @pytest.mark.day
