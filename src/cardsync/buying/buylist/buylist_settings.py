@@ -9,13 +9,11 @@ from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.models import Seller
 from cardsync.access.undo_rows import UndoRows
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
@@ -24,7 +22,9 @@ from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
 from cardsync.platform.database.columns import FALSE, Base, DefaultNow, KeyPart
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.row_images import SHOP, RowImages
+from cardsync.platform.database.session import in_one_message
 
 
 class BuylistSettings(msgspec.Struct):
@@ -61,11 +61,16 @@ async def read_settings(session: AsyncSession, caller: Caller) -> BuylistSetting
     return _body(caller, row)
 
 
-async def shop_of(session: AsyncSession, caller: Caller) -> Shop:
+_SHOP: Final = (
+    "SELECT name FROM seller WHERE id = :seller",
+    "SELECT terms FROM public_buylist WHERE seller_id = :seller",
+)
+
+
+async def shop_of(source: Source, caller: Caller) -> Shop:
     """Return the shop's details as its customers see them."""
-    row = await session.get(PublicBuylist, caller.seller_id)
-    name = await session.scalar(select(Seller.name).where(Seller.id == caller.seller_id))
-    return Shop(name or "", row.terms if row else "")
+    names, terms = await in_one_message(source, _SHOP, {"seller": caller.seller_id})
+    return Shop(names[0][0] if names else "", terms[0][0] if terms else "")
 
 
 async def change_settings(

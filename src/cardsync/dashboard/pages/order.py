@@ -15,20 +15,24 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import CONFIRM, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.pulls import texts_about
+from cardsync.dashboard.pages.pulls import missing_of
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.prices.recommendations.badges import badges_of
+from cardsync.prices.recommendations.schemas import CardBadges
 from cardsync.sales.lots import profit
+from cardsync.sales.lots.schemas import LineProfit, Profit
 from cardsync.sales.orders import pull_marks, reopen_pulls
 from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.orders.pullable import is_beyond
-from cardsync.sales.orders.schemas import adds_up, order_in_full
+from cardsync.sales.orders.schemas import OrderInFull, adds_up, order_in_full
 from cardsync.sales.pulling import missing_cards
 from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.forms import Form
-from cardsync.web.request import opened, reading
+from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]
 # The operation for the last part of a form's address; the API uses the same names.
@@ -48,24 +52,17 @@ async def order_page(
     order_id: int,
 ) -> Template:
     async with reading(request) as reads:
-        found = await read_order(reads, caller, order_id)
-    order = order_in_full(found)
-    cards = [item.card_id for item in order.items if item.card_id][: limits.CARDS_PER_PAGE_MOST]
-    lines, earned = [], None
-    if caller.sees_revenue:
-        async with reading(request) as reads:
-            lines = await profit.of_order(reads, caller, order_id)
-            earned = await profit.of_orders(reads, caller, [order_id])
-    async with opened(request) as session:
-        badges = await badges_of(session, caller, [], cards, clock.now())
-        missing = await missing_cards.missing_cards(session, caller, order_ids=[order_id])
-        texts = await texts_about(session, caller, missing)
+        (order, badges), (missing, texts), (lines, earned) = await at_once(
+            _order(reads, caller, order_id),
+            missing_of(reads, caller, [order_id]),
+            _profit(reads, caller, order_id),
+        )
     return show(
         request,
         caller,
         "order.html",
         order=order,
-        may_ship=not is_beyond(found.order.status),
+        may_ship=not is_beyond(order.status),
         missing=missing,
         texts=texts,
         marks={one.card_id: one for one in badges},
@@ -73,6 +70,24 @@ async def order_page(
         earned=earned,
         adds_up=adds_up(order),
         fees_reported=any(one.fees_reported for one in lines),
+    )
+
+
+async def _order(
+    reads: Reading, caller: Caller, order_id: int
+) -> tuple[OrderInFull, list[CardBadges]]:
+    order = order_in_full(await read_order(reads, caller, order_id))
+    cards = [item.card_id for item in order.items if item.card_id][: limits.CARDS_PER_PAGE_MOST]
+    return order, await badges_of(reads, caller, [], cards, clock.now())
+
+
+async def _profit(
+    reads: Reading, caller: Caller, order_id: int
+) -> tuple[list[LineProfit], Profit | None]:
+    if not caller.sees_revenue:
+        return [], None
+    return await at_once(
+        profit.of_order(reads, caller, order_id), profit.of_orders(reads, caller, [order_id])
     )
 
 
@@ -117,14 +132,13 @@ async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession)
 
 
 @get("/orders/ship")
-async def orders_with_missing_cards(
-    request: PageRequest, caller: Caller, snapshot: AsyncSession
-) -> Template:
+async def orders_with_missing_cards(request: PageRequest, caller: Caller) -> Template:
     """Show the orders that a member tried to mark as shipped although a card is missing."""
     ids = ids_of(request.query_params.getall("order", []))
-    missing = await missing_cards.missing_cards(snapshot, caller, order_ids=ids)
-    texts = await texts_about(snapshot, caller, missing)
-    unmarked = await pull_marks.to_mark(snapshot, caller, ids)
+    async with reading(request) as reads:
+        (missing, texts), unmarked = await at_once(
+            missing_of(reads, caller, ids), pull_marks.to_mark(reads, caller, ids)
+        )
     waits = {one.order_id for one in missing}.intersection(unmarked)
     return show(
         request,

@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 import segno
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
@@ -34,7 +33,7 @@ from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.stock.printing.style import style_of
 from cardsync.web.forms import Form
-from cardsync.web.request import opened, reading
+from cardsync.web.request import reading
 
 KINDS: Final = ("cards", "boxes", "test")
 BOXES_MOST: Final = 500
@@ -240,13 +239,9 @@ async def ask_for_slips(form: Form) -> Response[str]:
 
 
 async def _slips(request: PageRequest, caller: Caller, ids: Sequence[int]) -> Template:
-    orders = []
-    for order_id in ids:
-        # `read_order` is the last read of a reading, so each order gets its own.
-        async with reading(request) as reads:
-            orders.append(order_in_full(await read_order(reads, caller, order_id)))
-    async with opened(request) as session:
-        shop = await shop_of(session, caller)
+    async with reading(request) as reads:
+        shop = await shop_of(reads, caller)
+        orders = [order_in_full(await read_order(reads, caller, order_id)) for order_id in ids]
     slips = [
         Slip(order, adds_up(order) and all(item.unit_price for item in order.items))
         for order in orders
@@ -267,14 +262,10 @@ async def _slips(request: PageRequest, caller: Caller, ids: Sequence[int]) -> Te
 
 
 @get("/print/pulls/{session_id:int}")
-async def pull_sheet(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    session_id: int,
-) -> Template:
+async def pull_sheet(request: PageRequest, caller: Caller, session_id: int) -> Template:
     """Show the cards of a pull session, sorted along the way past the shelves."""
-    pull = await pull_reads.in_full(session, caller, session_id)
+    async with reading(request) as reads:
+        pull = await pull_reads.in_full(reads, caller, session_id)
     rows: list[tuple[Any, Any]] = [(item, order) for order in pull.orders for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].id))
     return show(request, caller, "pull_sheet.html", pull=pull, rows=rows)

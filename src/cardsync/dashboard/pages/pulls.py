@@ -17,11 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
+from cardsync.buying.offers.schemas import Shop
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.settings import Settings
 from cardsync.sales.orders import pull_reads, pull_sessions
 from cardsync.sales.orders.order_filter import read_filter
@@ -54,10 +57,9 @@ async def pulls_page(request: PageRequest, caller: Caller) -> Template:
     given = {name: [value] for name, value in query.items() if value}
     wanted = read_filter(given | {"pull_session": ["none"], "per_page": ["1"]})
     async with reading(request) as reads:
-        found = await find_orders(reads, caller, wanted)
-    async with opened(request, snapshot=True) as session:
-        missing = await missing_cards.missing_cards(session, caller)
-        texts = await texts_about(session, caller, missing)
+        found, (missing, texts) = await at_once(
+            find_orders(reads, caller, wanted), missing_of(reads, caller)
+        )
     return show(
         request,
         caller,
@@ -88,14 +90,20 @@ async def open_pull(
     return see(f"/pulls/{session_id}", done=message("pull_opened"))
 
 
-async def texts_about(
-    session: AsyncSession, caller: Caller, missing: Sequence[MissingCard]
-) -> dict[int, str]:
-    """Return the text for the buyer about each missing card, by the id of the order's item."""
-    if not missing:
-        return {}
-    shop = await shop_of(session, caller)
-    return {one.item_id: message_about(one, shop.name) for one in missing}
+async def missing_of(
+    reads: Reading,
+    caller: Caller,
+    order_ids: Sequence[int] | None = None,
+    session_id: int | None = None,
+) -> tuple[list[MissingCard], dict[int, str]]:
+    """Return the missing cards without a decision, and the text for the buyer about each of them,
+    by the id of the order's item.
+    """
+    missing = await missing_cards.missing_cards(
+        reads, caller, order_ids=order_ids, session_id=session_id
+    )
+    shop = await shop_of(reads, caller) if missing else Shop("", "")
+    return missing, {one.item_id: message_about(one, shop.name) for one in missing}
 
 
 def message_about(card: MissingCard, shop: str) -> str:
@@ -120,20 +128,23 @@ def message_about(card: MissingCard, shop: str) -> str:
 async def pull_page(
     request: PageRequest,
     caller: Caller,
-    snapshot: AsyncSession,
     settings: Settings,
     session_id: int,
     ending: bool = False,
 ) -> Template:
     origin = settings.origin_for(request.headers.get("host"))
-    code = None
-    pull = await pull_reads.in_full(snapshot, caller, session_id)
-    queue = await read_queue(snapshot, caller, session_id, clock.now())
-    phones = await phone_links.list_links(snapshot, caller, session_id)
-    missing = await missing_cards.missing_cards(snapshot, caller, session_id=session_id)
-    texts = await texts_about(snapshot, caller, missing)
-    if pull.status == "open":
-        code = await phone_links.link_of_all(snapshot, caller, session_id, settings, origin)
+    async with reading(request) as reads:
+        pull, queue, (phones, code), (missing, texts) = await at_once(
+            pull_reads.in_full(reads, caller, session_id),
+            read_queue(reads, caller, session_id, clock.now()),
+            at_once(
+                phone_links.list_links(reads, caller, session_id),
+                phone_links.link_of_all(reads, caller, session_id, settings, origin),
+            ),
+            missing_of(reads, caller, session_id=session_id),
+        )
+    if pull.status != "open":
+        code = None
     return show(
         request,
         caller,

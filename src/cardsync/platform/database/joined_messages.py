@@ -9,14 +9,14 @@ coordinator would pass on a SET LOCAL with the text of the whole message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 from psycopg.pq import ExecStatus
-from psycopg.rows import RowFactory, TupleRow, tuple_row
+from psycopg.rows import TupleRow, namedtuple_row, tuple_row
 
 from cardsync.platform.database.connections import Connection
 from cardsync.platform.database.spread import Spread
@@ -73,9 +73,11 @@ class Messages:
         parts: Sequence[str | Prepared],
         asked: Sequence[int],
         values: Sequence[Mapping[str, object] | None] | None = None,
+        named: Container[int] = (),
     ) -> list[list[TupleRow]]:
-        """Return the rows of the statements with the numbers `asked`. `values` has the values of
-        each statement, or None for one without names. Raises one of NAMES_LOST.
+        """Return the rows of the statements with the numbers `asked`; rows of the `named` have
+        their columns' names. `values` has the values of each statement, or None for one without
+        names. Raises one of NAMES_LOST.
         """
         known = self._known.setdefault(connection, set() if self._planned else None)
         if known is not None:
@@ -85,7 +87,8 @@ class Messages:
             for one in parts
         ]
         if self._spread.over_nodes:
-            return await piped(connection, statements, asked, values or [None] * len(statements))
+            bound = values or [None] * len(statements)
+            return await piped(connection, statements, asked, bound, named)
         if values is None:
             cursor = await connection.execute(cast(Any, "; ".join(statements)))
         else:
@@ -93,7 +96,7 @@ class Messages:
         rows = []
         for number in asked:
             await cursor.set_result(number)
-            rows.append(await cursor.fetchall() if _has_rows(cursor) else [])
+            rows.append(await _fetched(cursor, number in named))
         return rows
 
     async def _plan(
@@ -126,9 +129,17 @@ async def _bound(
         return await cursor.execute(cast(Any, "; ".join(bound)))
 
 
-def _has_rows(cursor: psycopg.AsyncCursor[object]) -> bool:
-    """Return whether the statement returns rows; a SET does not."""
-    return cursor.pgresult is not None and cursor.pgresult.status == ExecStatus.TUPLES_OK
+async def _fetched(cursor: psycopg.AsyncCursor[TupleRow], is_named: bool) -> list[TupleRow]:
+    if cursor.pgresult is None or cursor.pgresult.status != ExecStatus.TUPLES_OK:
+        # A SET returns no rows.
+        return []
+    if not is_named:
+        return await cursor.fetchall()
+    cursor.row_factory = cast(Any, namedtuple_row)
+    rows = await cursor.fetchall()
+    # The next result may have columns of the same name.
+    cursor.row_factory = tuple_row
+    return rows
 
 
 async def piped(
@@ -136,15 +147,15 @@ async def piped(
     statements: Sequence[str],
     asked: Sequence[int],
     values: Sequence[Mapping[str, object] | None],
-    row_factory: RowFactory[Any] = tuple_row,
+    named: Container[int] = (),
 ) -> list[list[Any]]:
-    """Send each statement as a message of a pipeline; return the rows of the statements `asked`."""
+    """Send each statement as a message of a pipeline; return the rows of the statements `asked`;
+    rows of the `named` have their columns' names.
+    """
     with watching(connection, "; ".join(statements)):
         async with connection.pipeline():
             cursors = [
-                await connection.cursor(row_factory=row_factory).execute(cast(Any, one), of)
+                await connection.cursor().execute(cast(Any, one), of)
                 for one, of in zip(statements, values, strict=True)
             ]
-    return [
-        await cursors[number].fetchall() if _has_rows(cursors[number]) else [] for number in asked
-    ]
+    return [await _fetched(cursors[number], number in named) for number in asked]

@@ -13,7 +13,6 @@ from math import inf
 from typing import Any, cast
 
 import psycopg
-from psycopg.rows import namedtuple_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import CursorResult, text
 from sqlalchemy.ext.asyncio import (
@@ -232,10 +231,10 @@ async def in_one_message(
     holder.
     """
     if isinstance(session, Reading):
-        return await session.together(statements, values)
+        return await session.together(statements, values, named=True)
     bound = [one.whole() if isinstance(one, Planned) else kept_named(one) for one in statements]
-    each = [values] * len(bound)
-    return await piped(await driver(session), bound, range(len(bound)), each, namedtuple_row)
+    every, each = range(len(bound)), [values] * len(bound)
+    return await piped(await driver(session), bound, every, each, named=every)
 
 
 async def driver(session: AsyncSession) -> psycopg.AsyncConnection:

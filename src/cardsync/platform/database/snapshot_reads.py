@@ -74,6 +74,7 @@ class _Read:
     statements: Sequence[str | Planned]
     values: Mapping[str, object]
     last: bool
+    named: bool
     rows: list[list[TupleRow]] = field(default_factory=list)
     failure: BaseException | None = None
 
@@ -137,12 +138,14 @@ class Reading:
         *,
         last: bool = False,
         long: bool = False,
+        named: bool = False,
     ) -> list[list[TupleRow]]:
-        """Return the rows of each statement. Coroutines that run concurrently (`at_once`) share a
-        message, unless it may be `long`: its time-out would also fail the other reads. With `last`
-        the message ends the reading; a further message begins another snapshot of the same seller.
+        """Return the rows of each statement, with its columns' names if `named`. Coroutines that
+        run concurrently (`at_once`) share a message, unless it may be `long`: its time-out would
+        also fail the other reads. With `last` the message ends the reading; a further message
+        begins another snapshot of the same seller.
         """
-        read = _Read(statements, values, last)
+        read = _Read(statements, values, last, named)
         if long:
             async with self._turn:
                 await self._send([read])
@@ -199,7 +202,10 @@ class Reading:
             parts += self._beginning
             self._known.clear()
         values: list[Mapping[str, object] | None] = [None] * len(parts)
+        named = set[int]()
         for read in reads:
+            if read.named:
+                named.update(range(len(parts), len(parts) + len(read.statements)))
             for one in read.statements:
                 parts.append(one if isinstance(one, Planned) else await _bindable(one))
                 values.append(read.values)
@@ -208,7 +214,7 @@ class Reading:
             parts.append("COMMIT")
             values.append(None)
         self._open = self._begun = True
-        rows = await self._messages.send(self._connection, parts, asked, values)
+        rows = await self._messages.send(self._connection, parts, asked, values, named)
         self._open = self._begun = not last
         return rows
 

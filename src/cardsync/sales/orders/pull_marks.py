@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.undo_rows import Undoing
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.database.session import run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
@@ -127,17 +128,16 @@ _THESE: Final = """
 
 
 async def _those(
-    session: AsyncSession, caller: Caller, order_ids: Sequence[int], condition: str
+    source: Source, caller: Caller, order_ids: Sequence[int], condition: str
 ) -> list[int]:
     values = {"seller": caller.seller_id, "ids": list(order_ids)}
-    to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
-    values["to_ship_statuses"] = list(to_ship)
-    return list(await session.scalars(text(_THESE.format(condition=condition)), values))
+    values["to_ship_statuses"] = [row[0] for row in await found(source, TO_SHIP_STATUSES, values)]
+    return [row[0] for row in await found(source, _THESE.format(condition=condition), values)]
 
 
-async def to_mark(session: AsyncSession, caller: Caller, order_ids: Sequence[int]) -> list[int]:
+async def to_mark(source: Source, caller: Caller, order_ids: Sequence[int]) -> list[int]:
     """Return the ids of the orders that are not shipped yet."""
-    return await _those(session, caller, order_ids, UNSHIPPED)
+    return await _those(source, caller, order_ids, UNSHIPPED)
 
 
 _SHIP_MANY: Final = f"""

@@ -7,12 +7,12 @@ upload has changed: until now in an open session, until its end in an ended sess
 from __future__ import annotations
 
 import msgspec
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, found
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.sales.limits import PULL_SESSIONS_SHOWN
 from cardsync.sales.orders.pull_changes import CHANGED
@@ -52,41 +52,44 @@ SELECT order_id, item_id, product_name, product_line, condition, set_name, rarit
 """
 
 
-async def summary(session: AsyncSession, caller: Caller, session_id: int) -> PullSession:
-    statement = text(SUMMARIES.format(sessions=":session"))
+async def summary(source: Source, caller: Caller, session_id: int) -> PullSession:
     named = {"seller": caller.seller_id, "session": session_id}
-    row = (await session.execute(statement, named)).first()
-    if row is None:
-        raise errors.NotFound(f"there is no pull session {session_id}")
-    return PullSession(*row)
+    for row in await found(source, SUMMARIES.format(sessions=":session"), named):
+        return PullSession(*row)
+    raise errors.NotFound(f"there is no pull session {session_id}")
 
 
-async def recent(session: AsyncSession, caller: Caller) -> list[PullSession]:
+async def recent(source: Source, caller: Caller) -> list[PullSession]:
     """Return the newest sessions, newest first."""
-    rows = await session.execute(text(RECENT), {"seller": caller.seller_id})
+    rows = await found(source, RECENT, {"seller": caller.seller_id})
     return [PullSession(*row) for row in rows]
 
 
-async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> PullSessionOrders:
+async def in_full(source: Source, caller: Caller, session_id: int) -> PullSessionOrders:
     """Return a session with its orders in work order, and each order's items in shelf order. Raises
     NotFound.
     """
-    session_summary = await summary(session, caller, session_id)
-    orders = await _orders_of(session, caller, session_id)
+    session_summary, orders = await each_of(
+        source, summary(source, caller, session_id), _orders_of(source, caller, session_id)
+    )
     return PullSessionOrders(**msgspec.structs.asdict(session_summary), orders=orders)
 
 
-async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:
+async def _orders_of(source: Source, caller: Caller, session_id: int) -> list[PullOrder]:
     named = {"seller": caller.seller_id, "session": session_id}
-    places = await places_of_items(session, caller.seller_id, session_id)
+    places, (item_rows, order_rows) = await each_of(
+        source,
+        places_of_items(source, caller.seller_id, session_id),
+        in_one_message(source, [ITEMS, ORDERS], named),
+    )
     items: dict[int, dict[int, PullItem]] = {}
-    for order_id, *columns in await session.execute(text(ITEMS), named):
+    for order_id, *columns in item_rows:
         place = places.get(columns[0])
         columns.append(place and place.code)
         item = PullItem(*columns)
         items.setdefault(order_id, {})[item.id] = item
     orders, to_pull = {}, []
-    for row in await session.execute(text(ORDERS), named):
+    for row in order_rows:
         mine = items.get(row.id, {})
         in_order = [mine[id] for id in items_in_order(mine, places.get)]
         order = struct_of(PullOrder, row, caller, items=in_order)

@@ -22,9 +22,10 @@ from cardsync.access.undo_rows import Swap, Undoing, UndoRows
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.row_images import RowImages
-from cardsync.platform.database.session import run
+from cardsync.platform.database.session import in_one_message, run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import read_amount, usd
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
@@ -87,7 +88,7 @@ class _Settled(NamedTuple):
 
 
 async def missing_cards(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     *,
     order_ids: Sequence[int] | None = None,
@@ -103,13 +104,13 @@ async def missing_cards(
         "session": session_id,
         "most": MOST,
     }
-    rows = (await session.execute(text(_LIST), named)).all()
+    [rows] = await in_one_message(source, [_LIST], named)
     cards = [row.card_id for row in rows if row.card_id is not None]
     copies: dict[int, list[OtherCopy]] = {}
     if cards:
         named |= {"cards": cards}
-        for missing, card_id, label, price, quantity, box, slot in await session.execute(
-            text(_COPIES), named
+        for missing, card_id, label, price, quantity, box, slot in await found(
+            source, _COPIES, named
         ):
             place = None if box is None else Place(box, slot).code
             copy = OtherCopy(card_id, label or "", usd(price), quantity, place, missing == card_id)

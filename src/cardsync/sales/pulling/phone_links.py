@@ -22,7 +22,8 @@ from cardsync.access.link_tokens import opened_by
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
-from cardsync.platform.database.session import Database, run
+from cardsync.platform.database.read_sources import Source, found
+from cardsync.platform.database.session import Database, in_one_message, run
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.secret import derived
 from cardsync.platform.settings import Settings
@@ -109,20 +110,18 @@ _OF_ALL: Final = """
 
 
 async def link_of_all(
-    session: AsyncSession, caller: Caller, session_id: int, settings: Settings, origin: str
+    source: Source, caller: Caller, session_id: int, settings: Settings, origin: str
 ) -> PullLinkMade | None:
     """Return the session's valid link for all games, or None. The link's secret is derived
     from the installation's secret, so the URL can be returned again.
     """
     named = {"seller": caller.seller_id, "session": session_id}
-    row = (await session.execute(text(_OF_ALL), named)).first()
-    if row is None:
-        return None
-    secret = _secret_of_all(settings, caller.seller_id, row.id)
-    if not secrets.compare_digest(bytes(row.secret_hash), tokens.token_hash(secret)):
-        return None
-    url = f"{origin}/p/{caller.seller_id}-{row.id}-{secret}"
-    return PullLinkMade(row.id, session_id, None, url)
+    for link_id, secret_hash in await found(source, _OF_ALL, named):
+        secret = _secret_of_all(settings, caller.seller_id, link_id)
+        if secrets.compare_digest(bytes(secret_hash), tokens.token_hash(secret)):
+            url = f"{origin}/p/{caller.seller_id}-{link_id}-{secret}"
+            return PullLinkMade(link_id, session_id, None, url)
+    return None
 
 
 async def make_link_of_all(
@@ -190,11 +189,9 @@ async def _make(
     return PullLinkMade(link_id, session_id, product_line, url)
 
 
-async def list_links(
-    session: AsyncSession, caller: Caller, session_id: int | None
-) -> list[PullLinkShown]:
+async def list_links(source: Source, caller: Caller, session_id: int | None) -> list[PullLinkShown]:
     """Return the links of a session, or the newest links of all sessions; newest first."""
-    return await _links(session, caller, session_id, None)
+    return await _links(source, caller, session_id, None)
 
 
 async def revoke(
@@ -222,7 +219,7 @@ async def revoke(
 
 
 async def _links(
-    session: AsyncSession, caller: Caller, session_id: int | None, link_id: int | None
+    source: Source, caller: Caller, session_id: int | None, link_id: int | None
 ) -> list[PullLinkShown]:
     named = {
         "seller": caller.seller_id,
@@ -230,8 +227,8 @@ async def _links(
         "link": link_id,
         "most": PULL_LINKS,
     }
-    found = await session.execute(text(_LINKS), named)
-    return [struct_of(PullLinkShown, row) for row in found]
+    [rows] = await in_one_message(source, [_LINKS], named)
+    return [struct_of(PullLinkShown, row) for row in rows]
 
 
 async def caller_with_link(database: Database, token: str) -> tuple[Caller, PhoneLink]:

@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import msgspec
-from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, found
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.shelf_place import Place
 from cardsync.sales.orders.pull_changes import CHANGED
 from cardsync.sales.orders.pull_models import MissingOutcome
@@ -109,19 +111,20 @@ class Queue:
         return fold(wanted, stopped, marks).by_person
 
 
-async def read_queue(
-    session: AsyncSession, caller: Caller, session_id: int, now: datetime
-) -> Queue:
+async def read_queue(source: Source, caller: Caller, session_id: int, now: datetime) -> Queue:
     """Return all lines of the session, in the order for phones."""
     seller_id = caller.seller_id
     named = {"seller": seller_id, "session": session_id, "now": now}
-    rows = (await session.execute(text(LINES), named)).mappings().all()
-    marks = [Mark(**row) for row in (await session.execute(text(MARKS), named)).mappings()]
-    claims = {row.item_id: row.device for row in await session.execute(text(CLAIMS), named)}
-    places = await places_of_items(session, seller_id, session_id)
+    places, (rows, mark_rows, claim_rows) = await each_of(
+        source,
+        places_of_items(source, seller_id, session_id),
+        in_one_message(source, [LINES, MARKS, CLAIMS], named),
+    )
+    marks = [Mark(**row._asdict()) for row in mark_rows]
+    claims = dict(claim_rows)
     progress = fold(
-        {row["item_id"]: row["wanted"] for row in rows},
-        [row["item_id"] for row in rows if row["stopped"]],
+        {row.item_id: row.wanted for row in rows},
+        [row.item_id for row in rows if row.stopped],
         marks,
     )
     last = _last_marks(marks, progress)
@@ -130,15 +133,15 @@ async def read_queue(
 
 
 def _entry(
-    row: RowMapping,
+    row: Any,
     progress: Progress,
     places: dict[int, Place],
     claims: dict[int, str],
     last: dict[int, str],
 ) -> Entry:
-    item = row["item_id"]
+    item = row.item_id
     return Entry(
-        **row,
+        **row._asdict(),
         place=places.get(item),
         line=progress.lines[item],
         claimed_by=claims.get(item, ""),
@@ -189,7 +192,6 @@ async def sku_of(session: AsyncSession, caller: Caller, link: PhoneLink, item_id
         "line": link.product_line,
         "item": item_id,
     }
-    found = (await session.execute(text(_SKU), values)).one_or_none()
-    if found is None:
-        raise errors.NotFound("there is no such card in this pull")
-    return found.sku_id or 0
+    for [sku_id] in await found(session, _SKU, values):
+        return sku_id or 0
+    raise errors.NotFound("there is no such card in this pull")

@@ -17,6 +17,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
@@ -152,29 +153,30 @@ async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelve
         """),
         {"seller": seller_id, "card": card_id},
     )
-    found = rows.all()
-    if not found:
+    places = rows.all()
+    if not places:
         raise _unknown(card_id)
     locations = [
         struct_of(Location, row, code=Place(row.box, row.slot).code)
-        for row in found
+        for row in places
         if row.box is not None
     ]
-    more = found[0].on_hand - sum(place.quantity for place in locations)
+    more = places[0].on_hand - sum(place.quantity for place in locations)
     first = locations[0].code if locations else None
     return ShelvedCard(card_id, locations, first, max(more, 0), more < 0)
 
 
 async def places_of_items(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     session_id: int,
 ) -> dict[int, Place]:
     """Return the first place of each item of a pull session, in the order of boxes and slots. Items
     without a place are missing.
     """
-    rows = await session.execute(
-        text(f"""
+    rows = await found(
+        source,
+        f"""
             SELECT DISTINCT ON (i.item_id) i.item_id, {BOX}, l.slot
               FROM pull_session_item i
               JOIN card c ON c.seller_id = i.seller_id
@@ -184,7 +186,7 @@ async def places_of_items(
              WHERE i.seller_id = :seller AND c.seller_id = :seller AND l.seller_id = :seller
                AND i.session_id = :session
              ORDER BY i.item_id, {WAY}, l.slot
-        """),
+        """,
         {"seller": seller_id, "session": session_id},
     )
     return {item_id: Place(box, slot) for item_id, box, slot in rows}

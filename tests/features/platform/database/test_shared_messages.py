@@ -7,6 +7,7 @@ from psycopg.errors import DivisionByZero
 
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import each_of, rows_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.database.snapshot_reads import Planned
 from cardsync.platform.database.watched_cursors import SECONDS
 from sent_statements import counting, prepared
@@ -40,6 +41,16 @@ async def test_reads_at_the_same_time_are_one_message_with_values_of_their_own(r
         ([(2, "a")], ([(3, "a")], [(4, "a")])),
     )
     assert messages() - before == 2
+
+
+async def test_rows_have_the_names_of_their_columns_if_they_are_read_like_those_of_a_session(reads):
+    values = {"n": 3}
+    ([[row], [other]], [[same]]) = await at_once(
+        in_one_message(reads, ["SELECT CAST(:n AS integer) AS n, 2 AS m", "SELECT 4 AS o"], values),
+        # Rows without names may have columns of the same name.
+        reads.together(["SELECT 5 AS n, 6 AS n"], {}),
+    )
+    assert (row.n, row.m, other.o, same) == (3, 2, 4, (5, 6))
 
 
 @prepared
