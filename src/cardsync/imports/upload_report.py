@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.cancel import is_cycle_cancelled
@@ -65,8 +64,8 @@ async def _is_cycle_cancelled(source: Source, caller: Caller, upload: Upload) ->
     return cycle_id is not None and await is_cycle_cancelled(source, caller.seller_id, cycle_id)
 
 
-async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> list[ListedUpload]:
-    runs = await _runs_behind(session, uploads)
+async def listed_reports(source: Source, uploads: Sequence[Upload]) -> list[ListedUpload]:
+    runs = await _runs_behind(source, uploads)
     reports = [report_of(upload) for upload in uploads]
     return [
         struct_of(

@@ -18,12 +18,12 @@ from typing import Final
 
 import structlog
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.network.limits import MISS_CALLERS, MISS_DAYS, MISSES, MISSES_NOTED, UNMET_SHOWN
 from cardsync.network.network_schemas import UnmetBody
 from cardsync.network.resolve import EXPOSED
 from cardsync.platform.concurrency import every
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 
@@ -83,12 +83,12 @@ class Misses:
         return every(seconds, self.flush, "network_misses_flush_failed", last=True)
 
 
-async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
+async def unmet(source: Source, seller_id: int, now: datetime) -> list[UnmetBody]:
     """Return the products that at least `MISS_CALLERS` callers requested recently and no exposed
     seller offers.
     """
     since = (now - timedelta(days=MISS_DAYS)).date()
-    rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
+    rows = await found(source, _UNMET, {"since": since, "seller": seller_id, "now": now})
     return [UnmetBody(*row) for row in rows]
 
 

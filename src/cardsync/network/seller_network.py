@@ -7,9 +7,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
@@ -19,12 +16,17 @@ from cardsync.network.limits import OWN_OFFERS_SHOWN
 from cardsync.network.network_schemas import KeptPrivate, NetworkBody, OwnOfferBody, postage_shown
 from cardsync.network.offers import IN_LANGUAGE
 from cardsync.network.split import Steps, postage_of
+from cardsync.platform.database.read_sources import Source, each_of, found, rows_as
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
 from cardsync.platform.value_types import Row
 
+_SELLER: Final = (
+    "SELECT printings, copies, refreshed_at FROM network_seller WHERE seller_id = :seller"
+)
 # The statement reads at most a thousand offers, so that the page is fast for a large shop, too.
 _SHOWN = f"""
     SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, o.condition, o.price,
@@ -48,25 +50,27 @@ _STOCK: Final = f"""
 
 
 async def read_network(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     settings: Settings,
     now: datetime,
 ) -> NetworkBody:
     """Return the seller's view of the network. Raises OwnerRequired."""
     caller.must_be_owner()
-    account = await session.get_one(Account, caller.seller_id)
     seller = {"seller": caller.seller_id}
-    found = await session.execute(
-        text(
-            "SELECT printings, copies, refreshed_at FROM network_seller WHERE seller_id = :seller"
+    [account], published, [[in_stock, shared, *private]], (offers, unmet) = await each_of(
+        source,
+        rows_as(source, Account, caller.seller_id, ""),
+        found(source, _SELLER, seller),
+        found(source, _STOCK, seller),
+        each_of(
+            source,
+            in_one_message(source, [_SHOWN], seller),
+            misses.unmet(source, caller.seller_id, now),
         ),
-        seller,
     )
-    printings, copies, refreshed_at = found.one_or_none() or (0, 0, None)
+    [(printings, copies, refreshed_at)] = published or [(0, 0, None)]
     steps = read_steps(account.postage_steps or settings.default_postage_steps)
-    stock = await session.execute(text(_STOCK), seller)
-    in_stock, shared, *private = stock.one()
     hidden = hidden_because(account, now)
     return NetworkBody(
         not hidden,
@@ -82,11 +86,8 @@ async def read_network(
         printings,
         copies,
         refreshed_at,
-        [
-            _own(row, account.listing_url_template, steps, settings)
-            for row in await session.execute(text(_SHOWN), seller)
-        ],
-        await misses.unmet(session, caller.seller_id, now),
+        [_own(row, account.listing_url_template, steps, settings) for row in offers[0]],
+        unmet,
     )
 
 

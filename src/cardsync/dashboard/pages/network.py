@@ -19,11 +19,12 @@ from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.network.network_schemas import postage_shown
 from cardsync.network.seller_network import read_network
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.postage import MOST_STEPS
 from cardsync.shop.accounts import account_form, account_settings
 from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
 from cardsync.web.forms import Form, read_form
-from cardsync.web.request import provide_settings
+from cardsync.web.request import provide_settings, reading
 
 INPUTS: Final = inputs_of("network", store_name="As buyers see it.")
 # The reasons why the network shows nothing of the shop although both switches are on.
@@ -65,14 +66,18 @@ def text_of(starts: Sequence[str], rates: Sequence[str]) -> str:
 async def _page(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     status: int = 200,
     wanted: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Template:
     settings = provide_settings(request.app.state)
-    found = await read_network(session, caller, settings, clock.now())
-    current = account_form.as_texts(await account_settings.account_of(session, caller))
+    found, account = await each_of(
+        source,
+        read_network(source, caller, settings, clock.now()),
+        account_settings.account_of(source, caller),
+    )
+    current = account_form.as_texts(account)
     given = {"conflicts": [], "problems": {}} | values
     reader = reader_of(request, caller)
     days = {"network_published": found.published_at, "network_consent": found.consented_at}
@@ -107,8 +112,9 @@ async def _page(
 
 
 @get("/network")
-async def network_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _page(request, caller, session)
+async def network_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _page(request, caller, reads)
 
 
 def _texts_of(form: Form) -> tuple[dict[str, str], dict[str, str]]:

@@ -9,7 +9,6 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
@@ -163,13 +162,10 @@ async def _decided(
 
 
 @get(f"{PATH}/outcomes")
-async def outcomes_page(
-    request: PageRequest,
-    caller: Caller,
-    bounded_snapshot: AsyncSession,
-) -> Template:
+async def outcomes_page(request: PageRequest, caller: Caller) -> Template:
     """Show what the applied suggestions earned."""
-    answer = await outcomes(bounded_snapshot, caller, clock.now())
+    async with reading(request) as reads:
+        answer = await outcomes(reads, caller, clock.now())
     return show(
         request,
         caller,

@@ -55,7 +55,7 @@ from cardsync.prices.rollback import rollbacks
 from cardsync.prices.rollback.schemas import rollback_body
 from cardsync.shop.accounts import account_settings
 from cardsync.shop.credits import skip_wait
-from cardsync.shop.today.sync_result import PriceFile, price_files
+from cardsync.shop.today.sync_result import price_files
 from cardsync.stock.quick_add import settle
 from cardsync.web import as_csv
 from cardsync.web.forms import Form
@@ -177,28 +177,17 @@ async def steering(
 async def sync_page(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
     settings: Settings,
 ) -> Template:
     now = clock.now()
     asked_for = request.query_params.get("tasks", "")
     wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
-    values: TemplateValues = {"shown_tasks": None, "open_rollbacks": [], "cycles": []}
-    if caller.role == "owner":
-        newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
-        cycles = await past_cycles.newest_cycles(session, caller, CYCLES_SHOWN)
-        values = {
-            "cycles": [cycle_body(row, []) for row in cycles],
-            "shown_tasks": await page_of_tasks(
-                session, caller, wanted, None, Paging(1, TASKS_SHOWN), now
-            ),
-            "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
-        }
     async with reading(request) as reads:
-        steered, agent, files = await at_once(
+        steered, agent, values, unanswered = await at_once(
             steering(request, caller, reads, settings, "/sync"),
             _agent(request, caller, reads, settings),
-            _files(reads, caller),
+            _of_owner(reads, caller, wanted, now),
+            settle.pending(reads, caller, now),
         )
     return show(
         request,
@@ -207,7 +196,6 @@ async def sync_page(
         **steered,
         **agent,
         **values,
-        files=files,
         task_status=wanted or "",
         task_statuses=[("", "All"), *((name, name.title()) for name in TASK_STATUSES)],
         task_names=TASK_NAMES,
@@ -216,12 +204,29 @@ async def sync_page(
         next_at=next_sync_at(caller, now, settings),
         interval=caller.account.sync_interval_minutes or settings.sync_interval_minutes,
         account=caller.account,
-        unanswered=len(await settle.pending(session, caller, now)),
+        unanswered=len(unanswered),
     )
 
 
-async def _files(reads: Reading, caller: Caller) -> list[PriceFile]:
-    return await price_files(reads, caller, FILES_SHOWN) if caller.role == "owner" else []
+async def _of_owner(
+    reads: Reading, caller: Caller, status: Status | None, now: datetime
+) -> TemplateValues:
+    """Return the values that only an owner sees."""
+    if caller.role != "owner":
+        return {"shown_tasks": None, "open_rollbacks": [], "cycles": [], "files": []}
+    newest, cycles, tasks, files = await at_once(
+        rollbacks.newest(reads, caller),
+        past_cycles.newest_cycles(reads, caller, CYCLES_SHOWN),
+        page_of_tasks(reads, caller, status, None, Paging(1, TASKS_SHOWN), now),
+        price_files(reads, caller, FILES_SHOWN),
+    )
+    bodies = [rollback_body(row, [], now) for row in newest]
+    return {
+        "cycles": [cycle_body(row, []) for row in cycles],
+        "shown_tasks": tasks,
+        "open_rollbacks": [row for row in bodies if row.state in rollbacks.OPEN],
+        "files": files,
+    }
 
 
 async def _agent(

@@ -4,6 +4,7 @@ member corrects and uploads again.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final, Literal
 
 from litestar import Response, get
@@ -19,49 +20,56 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, paging_of, s
 from cardsync.imports import accept_inventory, correct_rows, reviews
 from cardsync.imports.upload_report import listed_reports, report_on
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.platform.work.models import Upload
 from cardsync.shop.operators import catalog_installs
 from cardsync.web import as_csv
 from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.request import provide_settings
+from cardsync.web.request import provide_settings, reading
 
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES
 UNDER_WAY: Final = ("queued", "processing")
 
 
 @get("/sync/uploads")
-async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def uploads_page(request: PageRequest, caller: Caller) -> Template:
     paging = paging_of(request, limits.UPLOADS_PER_PAGE)
-    found = await correct_rows.page_of_uploads(session, caller, paging)
+    async with reading(request) as reads:
+        found = await correct_rows.page_of_uploads(reads, caller, paging)
+        uploads = await listed_reports(reads, found.rows)
     return show(
         request,
         caller,
         "uploads.html",
-        uploads=await listed_reports(session, found.rows),
+        uploads=uploads,
         **found.numbers._asdict(),
     )
 
 
 @get("/sync/uploads/{upload_id:int}")
-async def upload_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
-) -> Template:
-    return await _shown(request, caller, session)
+async def upload_page(request: PageRequest, caller: Caller, upload_id: int) -> Template:
+    async with reading(request) as reads:
+        return await _shown(request, caller, reads)
 
 
 async def _shown(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
 ) -> Template:
     now, upload_id = clock.now(), request.path_params["upload_id"]
     settings = provide_settings(request.app.state)
-    report = await report_on(
-        session, caller, await accept_inventory.watched(session, caller, upload_id, now), now
+    caller.must_be_owner()
+    upload = await accept_inventory.upload_of(source, caller.seller_id, upload_id)
+    report, no_catalog = await each_of(
+        source,
+        report_on(source, caller, upload, now),
+        _without_catalog(source, caller, upload, settings, now),
     )
     under_way = report.state in UNDER_WAY
     return show(
@@ -70,11 +78,17 @@ async def _shown(
         "upload.html",
         report=report,
         under_way=under_way,
-        no_catalog=await catalog_installs.without_catalog(session, caller, now, settings)
-        if report.stream == "inventory" and not under_way
-        else None,
+        no_catalog=None if under_way else no_catalog,
         problem=problem,
     )
+
+
+async def _without_catalog(
+    source: Source, caller: Caller, upload: Upload, settings: Settings, now: datetime
+) -> catalog_installs.NoCatalog | None:
+    if upload.stream != "inventory" or upload.state in UNDER_WAY:
+        return None
+    return await catalog_installs.without_catalog(source, caller, now, settings)
 
 
 @post_form("/sync/uploads/{upload_id:int}/review")

@@ -20,13 +20,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 from psycopg.rows import TupleRow
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import clock
+from cardsync.platform.database.read_sources import Source, each_of, rows_as
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.money import dollars_or_none, usd
 from cardsync.platform.value_types import Row
 from cardsync.prices.engine.rules import WHOLE_BP
@@ -101,24 +101,24 @@ _STILL_DRAWN: Final = """
 _NAMES: Final = "SELECT id, name FROM pricing_rule WHERE seller_id = :seller"
 
 
-async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> OutcomesShown:
+async def outcomes(source: Source, caller: Caller, now: datetime) -> OutcomesShown:
     """Return the outcomes of applied recommendations and of hold-outs. Raise OwnerRequired."""
     caller.must_be_owner()
-    account = await session.get_one(Account, caller.seller_id)
     values = {
         "seller": caller.seller_id,
         "since": now - LOOKED_BACK,
         "until": now - WINDOW,
-    }
-    counted = (await session.execute(text(_COUNTED), values)).all()
-    further = {
         "near": _NEAR,
         "near_since": now - LOOKED_BACK - _NEAR,
         "most": _REVIEWS_MOST,
         "matches": _MATCHES,
         "window": WINDOW,
     }
-    rows = (await session.execute(text(_SOLD), values | further)).all()
+    [account], (counted, sold, names_of_rules, still_drawn, drawn) = await each_of(
+        source,
+        rows_as(source, Account, caller.seller_id, ""),
+        in_one_message(source, [_COUNTED, _SOLD, _NAMES, _STILL_DRAWN, _DRAWN], values),
+    )
     level = seller_pricing(account).fee_level
     schedule = schedule_at(now)
 
@@ -127,13 +127,10 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
         whole: int = one * (row.quantity or 1) * row.kept // WHOLE_BP**2
         return whole
 
-    reviews = _reviews(rows, left)
+    reviews = _reviews(sold, left)
     kinds = sorted({row.kind for row in counted})
     rules = sorted({row.rule_id for row in counted if row.rule_id is not None})
-    names: dict[int, str] = {
-        row.id: row.name
-        for row in await session.execute(text(_NAMES), {"seller": caller.seller_id})
-    }
+    names: dict[int, str] = dict(names_of_rules)
     newest = sorted(reviews, key=lambda one: (one.first.settled_at, one.first.id), reverse=True)
     return OutcomesShown(
         WINDOW.days,
@@ -141,24 +138,19 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
             *(_outcome("kind", kind, counted, reviews, names) for kind in kinds),
             *(_outcome("rule_id", rule, counted, reviews, names) for rule in rules),
         ],
-        await _drawn(session, caller.seller_id, left, names, now),
+        _drawn(drawn, dict(still_drawn), left, names),
         [one.shown for one in newest[:REVIEWS_SHOWN]],
     )
 
 
-async def _drawn(
-    session: AsyncSession,
-    seller_id: int,
+def _drawn(
+    rows: Iterable[Row],
+    waiting: Mapping[int, int],
     left: Callable[[Row], int],
     names: Mapping[int, str],
-    now: datetime,
 ) -> list[HoldoutShown]:
-    values = {"seller": seller_id, "until": now - WINDOW}
-    rows = await session.execute(text(_STILL_DRAWN), values)
-    waiting: dict[int, int] = {row[0]: row[1] for row in rows}
-    values["since"] = now - LOOKED_BACK
     groups = dict[int, dict[tuple[int, int, bool], NetOfCard]]()
-    for row in await session.execute(text(_DRAWN), values):
+    for row in rows:
         cards = groups.setdefault(row.rule_id, {})
         key = (row.part, row.marketplace_id, row.held)
         one = cards.get(key, NetOfCard(0, sold=False))

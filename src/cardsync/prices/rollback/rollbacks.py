@@ -7,7 +7,7 @@ which is locked first, has the time until which a rollback is served instead of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -20,6 +20,7 @@ from cardsync.agents.agentwork.tasks import end_tasks
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.value_types import JsonObject
 from cardsync.platform.work.jobs import mark_due_by
 from cardsync.prices.errors import NotCancellable, RollbackOpen
@@ -131,14 +132,10 @@ async def read(session: AsyncSession, caller: Caller, rollback_id: int) -> Price
     return await rollback_of(session, caller.seller_id, rollback_id)
 
 
-async def newest(session: AsyncSession, caller: Caller) -> Sequence[PriceRollback]:
+async def newest(source: Source, caller: Caller) -> list[PriceRollback]:
     caller.must_be_owner()
-    statement = (
-        select(PriceRollback)
-        .where(PriceRollback.seller_id == caller.seller_id)
-        .order_by(PriceRollback.id.desc())
-    )
-    return (await session.scalars(statement.limit(ROLLBACKS_SHOWN))).all()
+    tail = "ORDER BY id DESC LIMIT :most"
+    return await rows_as(source, PriceRollback, caller.seller_id, tail, most=ROLLBACKS_SHOWN)
 
 
 def state_at(rollback: PriceRollback, now: datetime) -> str:

@@ -21,6 +21,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.declared_fields import from_text
 from cardsync.prices.rules.undo_sales import plain_settings
@@ -31,10 +32,11 @@ from cardsync.shop.accounts import sellers
 KIND: Final = "account.settings"
 
 
-async def account_of(session: AsyncSession, caller: Caller) -> Account:
+async def account_of(source: Source, caller: Caller) -> Account:
     """Return the caller's account. Raises OwnerRequired."""
     caller.must_be_owner()
-    return await session.get_one(Account, caller.seller_id)
+    [account] = await rows_as(source, Account, caller.seller_id, "")
+    return account
 
 
 async def change(

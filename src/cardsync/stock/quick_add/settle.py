@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_as
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
 from cardsync.stock.errors import ListingInHand, NotPending
@@ -185,20 +187,16 @@ async def settle_result(
         await acknowledge(session, caller.seller_id, ids, now)
 
 
-async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[PendingEntry]:
+async def pending(source: Source, caller: Caller, now: datetime) -> list[PendingEntry]:
     """Read the pending entries, oldest first, each with its card's listing in the newest import."""
-    query = (
-        select(QuickAdd)
-        .where(QuickAdd.seller_id == caller.seller_id, QuickAdd.status == "pending")
-        .order_by(QuickAdd.served_at, QuickAdd.id)
-    )
-    rows = (await session.scalars(query)).all()
+    tail = "AND status = 'pending' ORDER BY served_at, id"
+    rows = await rows_as(source, QuickAdd, caller.seller_id, tail)
     if not rows:
         # Without rows, the next statement would read all of the seller's cards for nothing.
         return []
-    found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
-    cards = {card.id: card for card in found}
-    synced = await session.scalar(text(_LAST_SYNC), {"seller": caller.seller_id})
+    values = {"seller": caller.seller_id}
+    listed, state = await in_one_message(source, [_LISTED_NOW, _LAST_SYNC], values)
+    cards, synced = {card.id: card for card in listed}, state[0][0] if state else None
     return [
         PendingEntry(
             struct_of(QuickAddEntry, entry),
