@@ -48,6 +48,17 @@ async def a_product(shop, name):
         )
 
 
+async def test_the_picture_of_the_card_waits_for_no_layout(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    page = (await browser.get(f"/cards/{card['id']}")).text
+    [large] = re.findall(r'<img class="pic medium"[^>]*>', page)
+    assert "loading" not in large
+    assert 'fetchpriority="high"' in large
+    rows = re.findall(r'<img class="pic"[^>]*>', (await browser.get("/cards")).text)
+    assert all('loading="lazy"' in row for row in rows)
+
+
 async def test_it_tells_prices_reasons_match_and_orders(shop):
     browser = await signed_in(shop)
     card = await the_card(browser)
