@@ -21,6 +21,10 @@ from cardsync.platform import errors
 from cardsync.platform.database.connections import answer_has_begun
 
 WAIT_SECONDS = 10
+# If more of a seller's requests wait, each gets its slot so much later while other sellers'
+# requests run, because all of them share the event loop.
+CROWD = 8
+PAUSE_SECONDS = 0.005
 OTHERS_RUN = "other requests from this account are running; try again in a few seconds"
 # Two queues without a seller: for requests whose seller is not known yet, such as a sign-in, and
 # for health checks.
@@ -82,6 +86,7 @@ class _Line:
     def __init__(self, most: tuple[int, ...]) -> None:
         self.slots = tuple(asyncio.Semaphore(number) for number in most)
         self.waiting = 0
+        self.running = 0
 
     def of(self, work: Work) -> Iterator[asyncio.Semaphore]:
         """Return the slots that the work needs, the scarcest first."""
@@ -117,6 +122,7 @@ class Slots:
         most = max(2, pool // 4)
         self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1, 1)
         self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
+        self._running = 0
 
     @asynccontextmanager
     async def of(self, seller_id: int | None, work: Work = Work.SHORT) -> AsyncIterator[None]:
@@ -133,10 +139,16 @@ class Slots:
         line = self._of.setdefault(whose, _Line(self.most))
         async with AsyncExitStack() as held:
             await line.take(work, held)
+            if line.waiting > CROWD and self._running > line.running:
+                await asyncio.sleep(PAUSE_SECONDS)
             request.holds += 1
+            self._running += 1
+            line.running += 1
             try:
                 yield
             finally:
+                line.running -= 1
+                self._running -= 1
                 request.holds -= 1
 
     def waiting(self, seller_id: int) -> int:
