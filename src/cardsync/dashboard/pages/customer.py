@@ -13,6 +13,7 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.sales.lots import profit
 from cardsync.sales.orders import one_customer
 from cardsync.web.forms import Form
@@ -22,7 +23,10 @@ from cardsync.web.request import reading
 @get("/customers/{key:str}")
 async def customer_page(request: PageRequest, caller: Caller, key: str) -> Template:
     async with reading(request) as reads:
-        customer = await one_customer.read_customer(reads, caller, key)
+        # The profit of the orders finds the settings in the reading, without another message.
+        customer, _ = await at_once(
+            one_customer.read_customer(reads, caller, key), profit.settings(reads, caller)
+        )
         orders = [order.id for order in customer.orders]
         earned = await profit.of_orders(reads, caller, orders) if caller.sees_revenue else None
     return show(

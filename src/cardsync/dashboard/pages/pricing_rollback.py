@@ -18,6 +18,7 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see
 from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
@@ -30,7 +31,7 @@ from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.prices.runs.schemas import PriceRunShown, run_body
 from cardsync.stock.lists import seller_lists
 from cardsync.web.forms import Form, sentence
-from cardsync.web.request import opened, reading
+from cardsync.web.request import reading
 
 SCOPES: Final = ("run_id", "rule_id", "list", "since")
 
@@ -75,13 +76,13 @@ async def rollback_page(
     scope = what[0] or str(request.query_params.get("scope", ""))
     value = what[2] or str(request.query_params.get("value", "")).strip()
     now = clock.now()
-    async with opened(request) as session:
-        newest = await rollbacks.newest(session, caller)
-        earlier = [rollback_body(rollback, [], now) for rollback in newest]
-        runs = [run_body(run) for run in await newest_runs(session, caller)]
-        rules = await rule_sets.read_all(session, caller)
     async with reading(request) as reads:
-        lists = await seller_lists.names_of_lists(reads, caller)
+        earlier, runs, rules, lists = await at_once(
+            rollbacks.newest(reads, caller),
+            newest_runs(reads, caller),
+            rule_sets.names_of_rules(reads, caller),
+            seller_lists.names_of_lists(reads, caller),
+        )
     asked, problem, status = None, "", 200
     if value:
         try:
@@ -97,13 +98,15 @@ async def rollback_page(
         scope=scope,
         value=value,
         choices=Choices(
-            runs=[_run(run, reader_of(request, caller)) for run in runs if run.changed],
-            rules=[(f"rule_id:{rule.id}", rule.name) for rule in rules],
+            runs=[
+                _run(run, reader_of(request, caller)) for run in map(run_body, runs) if run.changed
+            ],
+            rules=[(f"rule_id:{rule_id}", name) for rule_id, name in rules],
             lists=[(f"list:{list_id}", name) for list_id, name in lists],
         ),
         asked=asked,
         diff=diff_body(asked.diff) if asked else [],
-        rollbacks=earlier,
+        rollbacks=[rollback_body(rollback, [], now) for rollback in earlier],
         problem=problem,
     )
 

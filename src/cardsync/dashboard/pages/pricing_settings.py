@@ -24,13 +24,13 @@ from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
-from cardsync.prices.rules import sale_sets
 from cardsync.prices.rules.rule_forms import read_percent
 from cardsync.prices.rules.shown_changes import (
     ChangedMeanwhile,
     settings_texts,
 )
 from cardsync.prices.rules.undo_sales import plain_settings
+from cardsync.shop.accounts import account_settings
 from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body
@@ -78,8 +78,8 @@ class Conflict(NamedTuple):
 
 
 async def _current(request: PageRequest, caller: Caller) -> dict[str, str]:
-    async with opened(request) as session:
-        account = await sale_sets.settings_of(session, caller)
+    async with reading(request) as reads:
+        account = await account_settings.account_of(reads, caller)
         return settings_texts(plain_settings(account, NAMES))
 
 

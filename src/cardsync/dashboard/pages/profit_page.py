@@ -111,15 +111,17 @@ async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -
     first = (today.replace(day=1) - timedelta(days=28 * (MONTHS_SHOWN - 1))).replace(day=1)
     async with reading(request) as reads:
         account = await profit.settings(reads, caller)
-        games, rules, before = await at_once(
-            profit.profit(reads, caller, span.first, span.last, "game"),
-            profit.profit(reads, caller, span.first, span.last, "pricing_rule"),
-            profit.profit(reads, caller, span.first_before, span.last_before, "game"),
-        )
-        months, sold, missing = await at_once(
-            profit.profit(reads, caller, first, today, "month"),
-            sales_summary.summary(reads, caller, span.first, span.last, "month"),
-            profit.without_cost(reads, caller, span.first, span.last),
+        (games, rules, before), (months, sold, missing) = await at_once(
+            at_once(
+                profit.profit(reads, caller, span.first, span.last, "game"),
+                profit.profit(reads, caller, span.first, span.last, "pricing_rule"),
+                profit.profit(reads, caller, span.first_before, span.last_before, "game"),
+            ),
+            at_once(
+                profit.profit(reads, caller, first, today, "month"),
+                sales_summary.summary(reads, caller, span.first, span.last, "month"),
+                profit.without_cost(reads, caller, span.first, span.last),
+            ),
         )
         cards = await named_cards(reads, caller, [one.marketplace_id for one in missing])
     total = games.total

@@ -31,6 +31,7 @@ from cardsync.shop.accounts.schemas import DeletionBody
 from cardsync.shop.operators import own_backups
 from cardsync.web.forms import Form, go, read_form
 from cardsync.web.reach import reach_of
+from cardsync.web.request import reading
 
 # The tab of each section: its address, its name, and whether only an owner sees it.
 TABS: Final = [
@@ -133,9 +134,10 @@ def _section(
 
 
 @get(["/settings/shop", "/settings/sync"])
-async def section_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def section_page(request: PageRequest, caller: Caller) -> Template:
     section = request.url.path.rpartition("/")[2]
-    account = await account_settings.account_of(session, caller)
+    async with reading(request) as reads:
+        account = await account_settings.account_of(reads, caller)
     current = account_form.as_texts(account)
     asked = account.full_history_requested
     return _section(request, caller, section, current, history_asked=asked)

@@ -80,8 +80,9 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
     # Orders without a buyer's name belong to no customer.
     if not name:
         raise _unknown(key)
-    found = await reading.rows(_ORDERS, {"seller": caller.seller_id, "ids": ids})
-    written = await reading.rows(_NOTE, {"seller": caller.seller_id, "key": _note_key(name)})
+    found, written = await reading.together(
+        [_ORDERS, _NOTE], {"seller": caller.seller_id, "ids": ids, "key": _note_key(name)}
+    )
     refunds = [row[5] for row in found if row[5] is not None]
     noted, noted_at = written[0] if written else ("", None)
     return CustomerInFull(
