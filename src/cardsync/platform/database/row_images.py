@@ -1,6 +1,6 @@
 """Undoes changes of rows. A change stores images of the rows before and after it. One statement
-compares the rows with the later images, and restores the earlier images or returns a row that
-differs.
+locks the rows, compares them with the later images, and returns a row that differs. If there is
+none, another statement restores the earlier images.
 
 An image contains a row's columns as JSON. An image of None means that the row does not exist.
 """
@@ -27,7 +27,9 @@ Images = Mapping[Any, Image | None]
 # The key of a table with one row per shop.
 SHOP: Final = ("seller_id",)
 
-_SWAP: Final = queries_of(__package__)["swap"]
+# A cluster refuses an insertion among the parts of the first statement.
+_CHANGED_ROWS: Final = queries_of(__package__)["changed_rows"]
+_RESTORE: Final = queries_of(__package__)["restore"]
 _NOW: Final = "CAST(:now AS timestamptz)"
 
 
@@ -79,7 +81,7 @@ class RowImages:
         """Restore the rows, or return the first row that was changed again."""
         names = self.columns or tuple(next(filter(None, became.values())))
         compared = self.compared if self.columns else names
-        statement = _statement(self.table, self.keys, compared, names, self._anew)
+        changed_rows, restore = _statements(self.table, self.keys, compared, names, self._anew)
         records = {
             "became": self._records(seller_id, became),
             "was": self._records(seller_id, was),
@@ -87,14 +89,17 @@ class RowImages:
         }
         await session.flush()
         values = {"seller": seller_id, "now": now} | records
-        found = (await session.execute(statement, values)).first()
+        found = (await session.execute(changed_rows, values)).first()
+        if found is not None:
+            return ChangedRow(*found)
+        await session.execute(restore, values)
         # The session has the old values of the rows.
         for row in [row for row in session.identity_map.values() if isinstance(row, self.table)]:
             if self.keys == SHOP:
                 await session.refresh(row)
             else:
                 session.expunge(row)
-        return None if found is None else ChangedRow(*found)
+        return None
 
     def _records(self, seller_id: int, images: Images) -> str:
         keyed = [
@@ -109,13 +114,13 @@ class RowImages:
 
 
 @cache
-def _statement(
+def _statements(
     table: type[Base],
     keys: tuple[str, ...],
     compared: tuple[str, ...],
     names: tuple[str, ...],
     anew: bool,
-) -> TextClause:
+) -> tuple[TextClause, TextClause]:
     known = table.__table__.columns
     # An entry may name the columns, so each is looked up.
     put = {known[name].name: f"w.{name}" for name in names}
@@ -123,19 +128,22 @@ def _statement(
     put |= {name: value for name, value in times.items() if name in known}
     inserted = {key: f"w.{key}" for key in keys if key not in SHOP} | put
     differs = {name: f"s.{name} IS DISTINCT FROM b.{name}" for name in compared}
-    return text(
-        _SWAP.format(
-            table=table.__tablename__,
-            keys=", ".join(keys),
-            anew=anew,
-            same=" AND ".join(f"t.{key} = w.{key}" for key in keys),
-            change=", ".join(f"{name} = {v}" for name, v in put.items() if name != "created_at"),
-            differs=" OR ".join(["false", *differs.values()]),
-            differing=", ".join(f"CASE WHEN {it} THEN '{n}' END" for n, it in differs.items()),
-            columns=", ".join(inserted),
-            put=", ".join(inserted.values()),
-        )
+    changed_rows = _CHANGED_ROWS.format(
+        table=table.__tablename__,
+        keys=", ".join(keys),
+        differs=" OR ".join(["false", *differs.values()]),
+        differing=", ".join(f"CASE WHEN {it} THEN '{n}' END" for n, it in differs.items()),
     )
+    restore = _RESTORE.format(
+        table=table.__tablename__,
+        keys=", ".join(keys),
+        anew=anew,
+        same=" AND ".join(f"t.{key} = w.{key}" for key in keys),
+        change=", ".join(f"{name} = {v}" for name, v in put.items() if name != "created_at"),
+        columns=", ".join(inserted),
+        put=", ".join(inserted.values()),
+    )
+    return text(changed_rows), text(restore)
 
 
 def _plain(value: object) -> Any:
