@@ -77,7 +77,7 @@ MOST = {
     "/returns": Reads(2, 6),
     "/sales": Reads(2, 5),
     "/profit": Reads(2, 5),
-    "/shelves": Reads(2, 5),
+    "/shelves": Reads(2, 3),
     "/shelves/put": Reads(1, 1),
     "/shelves/{box:str}": Reads(2, 8),
     "/counts": Reads(2, 7),

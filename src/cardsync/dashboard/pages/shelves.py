@@ -31,18 +31,10 @@ COUNTS_OF_BOX = 10
 
 
 @get("/shelves")
-async def shelves_page(
-    request: PageRequest,
-    caller: Caller,
-    bounded_snapshot: AsyncSession,
-) -> Template:
-    found = await boxes.boxes(bounded_snapshot, caller)
-    return show(
-        request,
-        caller,
-        "shelves.html",
-        boxes=found.boxes,
-    )
+async def shelves_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        found = await boxes.boxes(reads, caller)
+    return show(request, caller, "shelves.html", boxes=found.boxes)
 
 
 @get("/shelves/box")

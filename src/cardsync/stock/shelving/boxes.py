@@ -7,6 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
@@ -58,17 +59,18 @@ class BoxPage(msgspec.Struct):
     total_pages: int
 
 
-async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
+async def boxes(source: Source, caller: Caller) -> Shelves:
     """Return the boxes with cards that the caller may see."""
-    rows = await session.execute(
-        text(f"""
+    rows = await found(
+        source,
+        f"""
             SELECT {BOX}, count(DISTINCT l.slot), count(DISTINCT l.card_id),
                    CAST(sum(l.quantity) AS bigint)
               FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
                    {NAMED}
              WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE}
              GROUP BY l.box, b.label, b.way ORDER BY {WAY}
-        """),
+        """,
         {"seller": caller.seller_id, "member": caller.member_id},
     )
     return Shelves([BoxBody(*row) for row in rows])
