@@ -46,7 +46,7 @@ _AT_AGENT = """
      WHERE c.seller_id = :seller AND u.seller_id = :seller AND u.state = 'done'
        AND u.id = (SELECT max(id) FROM upload WHERE seller_id = :seller AND stream = 'inventory')
        AND u.received_at > :since AND c.placeholder AND c.status <> 'cancelled'
-       AND EXISTS (SELECT FROM agent_seen WHERE seller_id = :seller AND your_turn IS NOT NULL)
+       AND EXISTS (SELECT 1 FROM agent_seen WHERE seller_id = :seller AND your_turn IS NOT NULL)
 """
 
 
