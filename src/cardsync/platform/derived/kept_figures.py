@@ -153,6 +153,9 @@ class KeptFigure(Generic[R]):
     `refresh` rewrites the tables in one transaction and returns whether it is complete; otherwise
     the next turn continues. `read` runs before `refresh`, in its own transactions. If another mark
     is set before `lock` has locked the rows, the next turn reads again.
+
+    On a cluster, a refresh that writes other tables in many turns needs `is_sent_to_nodes`. It may
+    then join a temporary table only in a subquery or a CTE of its own.
     """
 
     figure: Figure
@@ -163,6 +166,7 @@ class KeptFigure(Generic[R]):
     refresh: Callable[[AsyncSession, Refresh[R]], Awaitable[bool]]
     read: Callable[[Database, int, datetime], Awaitable[R]] = _nothing_read
     lock: Callable[[AsyncSession, int], Awaitable[object]] = _no_lock
+    is_sent_to_nodes: bool = False
 
     async def work_off(self, work: Work, seller_id: int) -> bool:
         """Refresh the figure if it is marked; return whether there may be more to do now."""
@@ -225,7 +229,7 @@ async def _refresh(
     seller_id, now = due.seller_id, clock.now()
     read = await kept.read(work.database, seller_id, now)
     async with work.database.tenant(seller_id) as session:
-        if work.database.spread.over_nodes:
+        if kept.is_sent_to_nodes and work.database.spread.over_nodes:
             await session.execute(text(sent_to_nodes()))
         await kept.lock(session, seller_id)
         await locked(session, Lock(due.stream), seller_id)

@@ -40,4 +40,5 @@ SALES_SUMS = KeptFigure[None](
     meanwhile="a reader counts the days in `sales_stale` by itself, of customers all orders; their"
     " profit is that of the last refresh",
     refresh=_refresh,
+    is_sent_to_nodes=True,
 )
