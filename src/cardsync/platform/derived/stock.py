@@ -101,12 +101,12 @@ _KEEP = f"""
 
 
 async def _analyzed(database: Database, seller_id: int, now: datetime) -> None:
-    """Analyze the table of cards if an import has enlarged it, in a transaction of its own. Until
-    autovacuum analyzes it, the planner expects few cards of a new shop and reads all of them (ADR
-    56).
+    """Analyze the table of cards if an import has enlarged it or the statistics lack the seller, in
+    a transaction of its own. Until autovacuum analyzes it, the planner expects few cards of a new
+    shop (ADR 56).
     """
-    async with database.shared() as session:
-        await session.execute(text("SELECT analyze_grown_cards()"))
+    async with database.tenant(seller_id) as session:
+        await session.execute(text("SELECT analyze_grown_cards(:seller)"), {"seller": seller_id})
 
 
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:

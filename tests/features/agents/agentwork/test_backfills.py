@@ -49,10 +49,12 @@ async def test_a_cycle_asks_for_the_two_oldest_missing_months(a_seller):
     for first_day in task["payload"]["months"]:
         await store(seller, first_day)
     await end(seller, task)
+    # An hour later it may be another month.
+    left = [month(22), month(21)]
     clock.shift(timedelta(hours=1))
     await log(seller, sync_cycle_id="c3", started_at=clock.rfc3339(clock.now()))
     [task] = await claim(seller)
-    assert task["payload"]["months"] == [month(22), month(21)]
+    assert task["payload"]["months"] == left
 
 
 async def test_what_the_cycle_brought_itself_counts(a_seller):

@@ -59,3 +59,17 @@ async def test_a_sample_of_a_new_shop_does_not_read_the_whole_table(a_seller, ow
         await mark(session, seller.id, Figure.STOCK)
     await STOCK.work_off(seller.service.work, seller.id)
     assert owner.execute(ANALYZED).fetchone() == after
+
+
+async def test_a_small_shop_that_statistics_do_not_know_is_analyzed_once(a_seller, owner):
+    first, second = await a_seller(), await a_seller()
+    await first.import_csv(a_csv(*(a_row(number) for number in range(1, 3_000))))
+    owner.execute("ANALYZE card")
+    before = owner.execute(ANALYZED).fetchone()
+    await second.import_csv(a_csv(*(a_row(number) for number in range(1, 900))))
+    assert owner.execute(ANALYZED).fetchone() == before
+    await second.import_csv(a_csv(*(a_row(number) for number in range(1, 1_100))))
+    after = owner.execute(ANALYZED).fetchone()
+    assert after != before
+    await second.import_csv(a_csv(*(a_row(number) for number in range(1, 1_200))))
+    assert owner.execute(ANALYZED).fetchone() == after
