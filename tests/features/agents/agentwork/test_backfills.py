@@ -3,20 +3,24 @@ years."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from builders import an_order, log, poll
 from cardsync.platform import clock
+from cardsync.platform.database.marketplace_time import MARKETPLACE_ZONE
 from tasks_builder import claim, end, listed, told
 
 KIND = "backfill_sales_report"
 
 
 def month(ago, later=timedelta()):
-    """The first day of the month so many months before this one, or before that of a later day."""
-    now = clock.now().astimezone(UTC) + later
+    """The first day of the month so many months before that of today, or of a later day, at the
+    marketplace.
+    """
+    now = (clock.now() + later).astimezone(ZoneInfo(MARKETPLACE_ZONE))
     number = now.year * 12 + now.month - 1 - ago
     return f"{number // 12}-{number % 12 + 1:02}-01"
 
