@@ -368,18 +368,24 @@ async def upload_of(
     return found[0]
 
 
+async def shown_upload(source: Source, caller: Caller, upload_id: int) -> Upload:
+    """Read an upload for its owner. Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    return await upload_of(source, caller.seller_id, upload_id)
+
+
 async def watched(
     session: AsyncSession,
     caller: Caller,
     upload_id: int,
     now: datetime,
 ) -> Upload:
-    """Read an upload for its agent or its owner. Raises NotFound."""
-    caller.must_be_owner()
+    """Read an upload for its agent or its owner. Raises OwnerRequired, NotFound."""
+    upload = await shown_upload(session, caller, upload_id)
     # An agent that reads the report is running, so its sync lock is renewed; a member's page does
     # not renew the lock. While an import runs, the lock cannot become stale, so reading the report
     # does not wait for the import's row lock.
     state = caller.state
     if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)
-    return await upload_of(session, caller.seller_id, upload_id)
+    return upload

@@ -188,7 +188,7 @@ def addresses(ids):
 
 
 async def walk(browser, ids, those=None):
-    """What each address, or each of `those`, answers: its status, and the amounts in it."""
+    """Return the status of each address, or of each of `those`, and the amounts in its answer."""
     found = {}
     for address in addresses(ids):
         if those is None or address in those:

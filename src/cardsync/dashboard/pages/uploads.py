@@ -64,8 +64,7 @@ async def _shown(
 ) -> Template:
     now, upload_id = clock.now(), request.path_params["upload_id"]
     settings = provide_settings(request.app.state)
-    caller.must_be_owner()
-    upload = await accept_inventory.upload_of(source, caller.seller_id, upload_id)
+    upload = await accept_inventory.shown_upload(source, caller, upload_id)
     report, no_catalog = await each_of(
         source,
         report_on(source, caller, upload, now),

@@ -27,7 +27,7 @@ Images = Mapping[Any, Image | None]
 # The key of a table with one row per shop.
 SHOP: Final = ("seller_id",)
 
-# A cluster refuses an insertion among the parts of the first statement.
+# With the insertion among its parts, the first statement fails on a cluster (ADR 49).
 _CHANGED_ROWS: Final = queries_of(__package__)["changed_rows"]
 _RESTORE: Final = queries_of(__package__)["restore"]
 _NOW: Final = "CAST(:now AS timestamptz)"

@@ -305,7 +305,7 @@ async def test_when_the_next_sync_began_reads_few_cycles_of_an_old_shop(a_seller
         [row] = await seller.service.sql(seller.id, NEXT, seller=seller.id, id=ids[place])
         return row["next"]
 
-    # Of the later cycles, not the next by number but the one that began first.
+    # The result ends where the earliest of the later cycles began, whatever their numbers.
     assert await next_after(0) == now - timedelta(minutes=6)
     assert await next_after(-2) == now - 3000 % 7 * timedelta(minutes=1)
     assert await next_after(-1) is None
