@@ -30,10 +30,10 @@ SEARCHES = [
     "nothing so",
 ]
 CONTRIBUTED = """
-    UPDATE card SET contributed_by = 1 + id % 2,
-           contribution = CASE id % 4 WHEN 0 THEN 'private' WHEN 1 THEN 'retired'
+    UPDATE card SET contributed_by = 1 + marketplace_id % 2,
+           contribution = CASE marketplace_id % 4 WHEN 0 THEN 'private' WHEN 1 THEN 'retired'
                                       ELSE 'published' END
-     WHERE seller_id = :s AND id % 3 = 0
+     WHERE seller_id = :s AND marketplace_id % 3 = 0
 """
 # The text compresses badly, so no index takes it.
 LENGTHENED = """
@@ -93,7 +93,7 @@ async def test_the_first_cards_are_those_of_a_pass_over_all(service, probed, mon
         begin = page.offset
         assert list(map(int, filter(None, order.split(","))))[begin : begin + page.per_page] == ids
         sooner += first.has_more
-    assert (sooner > 5) != long
+    assert (sooner > 2) != long
 
 
 @pytest.mark.day
