@@ -90,7 +90,8 @@ def test_the_head_counts_what_is_missed_not_measured_and_old(results, row):
         row(*BEATS, value=0.7, old=True),
         row(*POLLS, value=50, unit="ms"),
     ]
-    whole = [*rows, row("orders", "another", value=99, old=True)]
+    another = [row("orders", "another", value=99), row("orders", "a third", value=98, old=True)]
+    whole = [*rows, *another]
     assert results.missed(whole).startswith(
         "2 of 38 budgets are missed, 35 are not measured yet. 1 of"
     )
@@ -99,7 +100,9 @@ def test_the_head_counts_what_is_missed_not_measured_and_old(results, row):
     assert "| 0.70 x | at least 0.75 x | **missed**, old |" in head
     assert "| 50 ms | at most 50 ms | met |" in head
     assert head.count("| not measured |") == 35
-    assert "| orders | another | 99 x | old |" in others
+    assert "| orders | another | 99 x |" in others
+    assert "\n1 more, which are old, are in `bench/results.jsonl`.\n" in others
+    assert "a third" not in others
     assert "first import" not in others
 
 
