@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read
 from cardsync.access.member_models import AccountDeletion, MemberSession
 from cardsync.access.models import Account, Member, Seller
 from cardsync.platform import clock, errors
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.settings import Settings
 
@@ -62,6 +63,11 @@ SESSION_CALLER = caller_query(
     "w.browser",
     "EXISTS (SELECT FROM installation_operator o WHERE o.member_id = m.id)",
 )
+_WHO: Final = """
+    SELECT m.id, m.name, m.email, m.role, m.seller_id, s.name
+      FROM member m JOIN seller s ON s.id = m.seller_id
+     WHERE m.seller_id = :seller AND m.id = :member
+"""
 # The least time between two writes of a session's last use.
 _NOTED_SECONDS = 60
 
@@ -184,26 +190,13 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     )
 
 
-async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
+async def who(source: Source, caller: Caller, token: str) -> SignedIn:
     """Return the member of a session that was just checked."""
-    query = (
-        select(Member, Seller.name)
-        .join(Seller)
-        .where(Member.seller_id == caller.seller_id, Member.id == caller.member_id)
-    )
-    row = (await session.execute(query)).first()
-    if row is None:
+    values = {"seller": caller.seller_id, "member": caller.member_id}
+    rows = await found(source, _WHO, values)
+    if not rows:
         raise errors.Unauthorized.ended()
-    member: Member = row[0]
-    return SignedIn(
-        member.id,
-        member.name,
-        member.email,
-        member.role,
-        caller.seller_id,
-        row[1],
-        token,
-    )
+    return SignedIn._make([*rows[0], token])
 
 
 async def sign_out(session: AsyncSession, caller: Caller, token: str) -> None:

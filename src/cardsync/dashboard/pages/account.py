@@ -8,7 +8,6 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sessions
 from cardsync.access.admission import session_token
@@ -18,12 +17,14 @@ from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import errors, limits
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.browser_session import changed_own
 from cardsync.shop.accounts.own_account import OwnAccountChange
 from cardsync.shop.credits import ledger
 from cardsync.web.forms import Form, read_form, sentence
+from cardsync.web.request import reading
 
 LEDGER_SHOWN: Final = 200
 # If the setting CREDITS_TOP_UP begins like one of these, the page shows it as a link; any other
@@ -34,12 +35,12 @@ ADDRESSES: Final = ("https://", "http://", "mailto:")
 async def _account(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
 ) -> Template:
     token = session_token(request.scope)
     assert token is not None
-    who, of = await sessions.who(session, caller, token), request.url.path.rpartition("/")[2]
+    who, of = await sessions.who(source, caller, token), request.url.path.rpartition("/")[2]
     typed, problems = {"name": who.name, "email": who.email}, {}
     if problem:
         name, _, why = str(problem).partition(": ")
@@ -60,8 +61,9 @@ async def _account(
 
 
 @get("/account")
-async def account(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _account(request, caller, session)
+async def account(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _account(request, caller, reads)
 
 
 @post_form(
@@ -85,13 +87,9 @@ async def change_account(
 
 
 @get("/account/credits")
-async def credits_page(
-    request: PageRequest,
-    caller: Caller,
-    snapshot: AsyncSession,
-    settings: Settings,
-) -> Template:
-    balance, rows = await ledger.history(snapshot, caller.seller_id, LEDGER_SHOWN + 1)
+async def credits_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    async with reading(request) as reads:
+        balance, rows = await ledger.history(reads, caller.seller_id, LEDGER_SHOWN + 1)
     top_up = settings.credits_top_up.strip()
     return show(
         request,

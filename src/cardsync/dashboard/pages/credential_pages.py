@@ -17,11 +17,14 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_keys, own_sessions, passkeys
 from cardsync.shop.accounts.schemas import OwnSession, PasskeyBody
 from cardsync.web.forms import Form, read_form, sentence
+from cardsync.web.request import reading
 
 
 def _show(
@@ -33,11 +36,11 @@ def _show(
 async def _keys(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
     made: str = "",
 ) -> Template:
-    body = await own_keys.listed(session, caller, clock.now())
+    body = await own_keys.listed(source, caller, clock.now())
     name = "" if made else read_form(request)["name"]
     return _show(
         request, caller, "settings_keys.html", shown=body, name=name, made=made, problem=problem
@@ -45,8 +48,9 @@ async def _keys(
 
 
 @get("/settings/keys")
-async def keys_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _keys(request, caller, session)
+async def keys_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _keys(request, caller, reads)
 
 
 _AGAIN: Final = again(_keys, errors.AccountEnding, errors.InvalidPayload)
@@ -90,12 +94,14 @@ async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Resp
 async def sign_in_ways(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
     settings: Settings,
 ) -> Template:
     """Show the member's own passkeys and sessions."""
-    own = [struct_of(PasskeyBody, row) for row in await passkeys.listed(session, caller)]
-    rows = await own_sessions.sessions(session, caller, settings, clock.now())
+    async with reading(request) as reads:
+        own, rows = await at_once(
+            passkeys.listed(reads, caller),
+            own_sessions.sessions(reads, caller, settings, clock.now()),
+        )
     try:
         passkeys.place_of(settings, request.headers.get("host"))
         why_none = ""
@@ -105,7 +111,7 @@ async def sign_in_ways(
         request,
         caller,
         "settings_sign_in.html",
-        passkeys=own,
+        passkeys=[struct_of(PasskeyBody, row) for row in own],
         why_none=why_none,
         sessions=[struct_of(OwnSession, row, caller) for row in rows],
     )

@@ -20,6 +20,7 @@ from cardsync.shop.notices import choices
 from cardsync.shop.notices.mail_text import SETTINGS
 from cardsync.shop.notices.notice_kinds import WAYS, Way, kinds_for
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 WAY_NAMES: Final[dict[Way, str]] = {
     "at_once": "Right away",
@@ -30,13 +31,9 @@ _WAY: Final = "way:"
 
 
 @get(SETTINGS)
-async def notices_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-) -> Template:
-    body = await choices.choices(session, caller, settings)
+async def notices_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    async with reading(request) as reads:
+        body = await choices.choices(reads, caller, settings)
     groups = [(group, list(kinds)) for group, kinds in groupby(body.kinds, lambda one: one.group)]
     return show(
         request,

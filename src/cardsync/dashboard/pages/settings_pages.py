@@ -22,6 +22,7 @@ from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings, deletion, people
@@ -217,11 +218,11 @@ async def import_history(
 async def _people(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
     **values: object,
 ) -> Template:
-    found = await people.members(session, caller)
+    found = await people.members(source, caller)
     given = {"link": "", "link_for": "", "link_days": 0, "email": "", "role": "staff"} | values
     if problem:
         given |= read_form(request).some("email", "role")
@@ -233,8 +234,9 @@ async def _people(
 
 
 @get("/settings/people")
-async def people_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _people(request, caller, session)
+async def people_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _people(request, caller, reads)
 
 
 @post_form("/settings/people", exception_handlers=again(_people, errors.InvalidPayload))
@@ -286,23 +288,29 @@ async def change_person(
 async def _data(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
 ) -> Template:
     settings: Settings = request.app.state.settings
+    asked, own = await each_of(
+        source,
+        deletion.asked(source, caller),
+        own_backups.shown(source, caller, clock.now(), settings),
+    )
     return _show(
         request,
         caller,
         "settings_data.html",
         problem=problem,
-        deletion=struct_of(DeletionBody, await deletion.asked(session, caller)),
-        own=await own_backups.shown(session, caller, clock.now(), settings),
+        deletion=struct_of(DeletionBody, asked),
+        own=own,
     )
 
 
 @get("/settings/data")
-async def data_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _data(request, caller, session)
+async def data_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _data(request, caller, reads)
 
 
 @post_form("/settings/data/backup")

@@ -17,12 +17,14 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices import webhooks
 from cardsync.shop.notices.notice_kinds import KINDS, TEST
 from cardsync.shop.notices.schemas import DeliveryBody, webhook_body
 from cardsync.web.forms import Form, read_form
+from cardsync.web.request import reading
 
 PATH: Final = "/settings/webhooks"
 _OFF: Final = {
@@ -36,7 +38,7 @@ _LABELS: Final = {kind: each.label for kind, each in KINDS.items()} | {TEST: "Te
 async def _all(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
 ) -> Template:
     now, form = clock.now(), read_form(request)
@@ -44,7 +46,7 @@ async def _all(
         request,
         caller,
         "settings_webhooks.html",
-        webhooks=[webhook_body(row, now) for row in await webhooks.webhooks(session, caller)],
+        webhooks=[webhook_body(row, now) for row in await webhooks.webhooks(source, caller)],
         url=form["url"],
         wanted=form.all("kind"),
         problem=problem,
@@ -64,12 +66,9 @@ def _show(
 
 
 @get(PATH)
-async def webhooks_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-) -> Template:
-    return await _all(request, caller, session)
+async def webhooks_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _all(request, caller, reads)
 
 
 @post_form(PATH, exception_handlers=again(_all, errors.InvalidPayload))
@@ -84,17 +83,13 @@ async def make_webhook(
 async def _one(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
     made: webhooks.Made | None = None,
 ) -> Template:
     now, form = clock.now(), read_form(request)
     webhook_id = made.webhook.id if made else request.path_params["webhook_id"]
-    rows = await webhooks.webhooks(session, caller)
-    row = next((row for row in rows if row.id == webhook_id), None)
-    if row is None:
-        raise errors.NotFound("there is no such webhook")
-    deliveries = await webhooks.deliveries(session, caller, webhook_id)
+    row, deliveries = await webhooks.with_deliveries(source, caller, webhook_id)
     shown = webhook_body(row, now)
     return _show(
         request,
@@ -111,13 +106,9 @@ async def _one(
 
 
 @get(PATH + "/{webhook_id:int}")
-async def webhook_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    webhook_id: int,
-) -> Template:
-    return await _one(request, caller, session)
+async def webhook_page(request: PageRequest, caller: Caller, webhook_id: int) -> Template:
+    async with reading(request) as reads:
+        return await _one(request, caller, reads)
 
 
 @post_form(PATH + "/{webhook_id:int}", exception_handlers=again(_one, errors.InvalidPayload))

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import msgspec
-from sqlalchemy import BigInteger, Index, text
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import BigInteger, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.platform.backups import backup_schedule
 from cardsync.platform.database.columns import Base, RowId
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.database.urls import connect
 
 
@@ -95,16 +95,16 @@ def record(
 def last_failure(owner_url: str) -> datetime | None:
     """Return when the newest backup attempt failed, or None if it succeeded."""
     with connect(owner_url, role=None) as connection:
-        found = connection.execute("""
+        last = connection.execute("""
             SELECT ended_at, failure FROM backup_report WHERE kind = 'backup'
              ORDER BY ended_at DESC LIMIT 1
         """).fetchone()
-    return found[0] if found and found[1] is not None else None
+    return last[0] if last and last[1] is not None else None
 
 
-async def read_state(session: AsyncSession, now: datetime, *, daily: bool) -> BackupState:
+async def read_state(source: Source, now: datetime, *, daily: bool) -> BackupState:
     """Return the state of backups; `daily` is whether the installation makes them itself."""
-    return state_of(await session.execute(text(NEWEST)), now, daily=daily)
+    return state_of(await found(source, NEWEST, {}), now, daily=daily)
 
 
 def state_of(rows: Iterable[Sequence[Any]], now: datetime, *, daily: bool = False) -> BackupState:

@@ -26,6 +26,7 @@ from cardsync.access.member_models import AccountDeletion, Invitation, MemberSes
 from cardsync.access.models import Account, Member
 from cardsync.network import exposure
 from cardsync.platform import clock, errors
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.errors import CommandError
 from cardsync.platform.work.jobs import Work, WorkDue, mark_due_by
@@ -38,19 +39,17 @@ CAN_BE_TAKEN_BACK_FOR: Final = timedelta(days=7)
 ROWS_AT_ONCE: Final = 10_000
 
 
-async def pending(session: AsyncSession, seller_id: int) -> AccountDeletion | None:
+async def pending(source: Source, seller_id: int) -> AccountDeletion | None:
     """Return the account's deletion if one was requested, else None."""
-    return await session.scalar(
-        select(AccountDeletion).where(AccountDeletion.seller_id == seller_id)
-    )
+    return next(iter(await rows_as(source, AccountDeletion, seller_id, "")), None)
 
 
-async def asked(session: AsyncSession, caller: Caller) -> AccountDeletion | None:
+async def asked(source: Source, caller: Caller) -> AccountDeletion | None:
     """Return the deletion of the caller's account if one was requested, else None. Raises
     OwnerRequired.
     """
     caller.must_be_owner()
-    return await pending(session, caller.seller_id)
+    return await pending(source, caller.seller_id)
 
 
 async def ask(

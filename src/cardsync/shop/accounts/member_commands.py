@@ -55,10 +55,12 @@ def member_list(seller_id: int) -> Result:
 
     Example: cardsync admin member list 7
     """
+    from cardsync.access.each_seller import known_seller
     from cardsync.shop.accounts import roster
 
     async def read(database: Database) -> list[RosterBody]:
         async with database.shared() as session:
+            await known_seller(session, seller_id)
             return await roster.listed(session, seller_id)
 
     rows = [

@@ -37,6 +37,7 @@ from cardsync.access.member_models import MemberSession, Passkey
 from cardsync.access.models import Member
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.value_types import JsonObject
@@ -89,10 +90,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-async def listed(session: AsyncSession, caller: Caller) -> list[Passkey]:
+async def listed(source: Source, caller: Caller) -> list[Passkey]:
     """Return the member's own passkeys, oldest first."""
-    own = select(Passkey).where(*_own(caller)).order_by(Passkey.id)
-    return list(await session.scalars(own))
+    tail = "AND member_id = :member ORDER BY id"
+    return await rows_as(source, Passkey, caller.seller_id, tail, member=caller.member_id)
 
 
 def _own(caller: Caller) -> tuple[Any, ...]:

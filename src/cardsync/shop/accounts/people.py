@@ -16,6 +16,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Member
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.limits import ROLES
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations, roster
@@ -33,10 +34,10 @@ class Invited(NamedTuple):
     days: int
 
 
-async def members(session: AsyncSession, caller: Caller) -> list[RosterBody]:
+async def members(source: Source, caller: Caller) -> list[RosterBody]:
     """Return the account's members, oldest first. Raises OwnerRequired."""
     caller.must_be_owner()
-    return await roster.listed(session, caller.seller_id)
+    return await roster.listed(source, caller.seller_id)
 
 
 async def invite(

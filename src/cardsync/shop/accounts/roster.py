@@ -12,8 +12,8 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sealed
-from cardsync.access.each_seller import known_seller
 from cardsync.access.models import Member
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.session import enter_tenant
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
@@ -24,12 +24,9 @@ from cardsync.shop.accounts.schemas import RosterBody
 RESET_LINK_IS_GOOD: Final = timedelta(days=1)
 
 
-async def listed(session: AsyncSession, seller_id: int) -> list[RosterBody]:
-    """Return the account's members, oldest first. Raises CommandError."""
-    await known_seller(session, seller_id)
-    rows = await session.scalars(
-        select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
-    )
+async def listed(source: Source, seller_id: int) -> list[RosterBody]:
+    """Return the account's members, oldest first."""
+    rows = await rows_as(source, Member, seller_id, "ORDER BY id")
     return [struct_of(RosterBody, row) for row in rows]
 
 

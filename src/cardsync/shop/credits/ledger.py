@@ -13,6 +13,7 @@ from sqlalchemy.orm import Mapped
 
 from cardsync.access.models import Account
 from cardsync.platform.database.columns import Base, DefaultNow, KeyPart, RowId
+from cardsync.platform.database.read_sources import Source, each_of, found, rows_as
 from cardsync.platform.errors import CommandError
 from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
@@ -151,23 +152,23 @@ async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int,
 
 
 async def history(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     most: int | None = None,
 ) -> tuple[int, list[CreditTransaction]]:
     """Return (balance, transactions, newest first): all transactions, or the newest `most`.
 
-    The session reads one snapshot, so that balance and transactions agree.
+    The source reads one snapshot, so that balance and transactions agree.
     """
-    balance = await session.scalar(
-        select(Account.credit_balance).where(Account.seller_id == seller_id)
+    balance, rows = await each_of(
+        source,
+        found(
+            source,
+            "SELECT credit_balance FROM account WHERE seller_id = :seller",
+            {"seller": seller_id},
+        ),
+        rows_as(source, CreditTransaction, seller_id, "ORDER BY id DESC LIMIT :most", most=most),
     )
-    if balance is None:
+    if not balance:
         raise CreditError(f"there is no seller {seller_id}")
-    rows = await session.scalars(
-        select(CreditTransaction)
-        .where(CreditTransaction.seller_id == seller_id)
-        .order_by(CreditTransaction.id.desc())
-        .limit(most)
-    )
-    return balance, list(rows)
+    return balance[0][0], rows

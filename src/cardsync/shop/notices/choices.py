@@ -13,6 +13,7 @@ from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.models import Member, Seller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices.models import NoticeReader
 from cardsync.shop.notices.notice_kinds import Way, kinds_for, way_of
@@ -21,14 +22,14 @@ from cardsync.shop.notices.unsubscribe_links import Unsubscriber
 
 
 async def choices(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     settings: Settings,
 ) -> ChoicesBody:
     """Return the way of each kind of notice: the member's own choice, or else the role's
     default.
     """
-    row = await _reader(session, caller.seller_id, _member(caller))
+    row = await _reader(source, caller.seller_id, _member(caller))
     ways = row.ways if row else {}
     return ChoicesBody(
         settings.sends_mail,
@@ -89,13 +90,9 @@ def _member(caller: Caller) -> int:
     return caller.member_id
 
 
-async def _reader(
-    session: AsyncSession,
-    seller_id: int,
-    member_id: int,
-) -> NoticeReader | None:
-    own = (NoticeReader.seller_id == seller_id) & (NoticeReader.member_id == member_id)
-    return await session.scalar(select(NoticeReader).where(own))
+async def _reader(source: Source, seller_id: int, member_id: int) -> NoticeReader | None:
+    own = "AND member_id = :member"
+    return next(iter(await rows_as(source, NoticeReader, seller_id, own, member=member_id)), None)
 
 
 async def _put(

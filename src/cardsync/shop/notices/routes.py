@@ -181,7 +181,7 @@ async def list_deliveries(
     session: AsyncSession,
 ) -> DeliveriesBody:
     """The newest deliveries of a webhook, with their outcomes."""
-    rows = await webhooks.deliveries(session, caller, webhook_id)
+    _, rows = await webhooks.with_deliveries(session, caller, webhook_id)
     return DeliveriesBody([struct_of(DeliveryBody, row) for row in rows])
 
 

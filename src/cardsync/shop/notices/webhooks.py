@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, each_of, rows_as
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.jobs import enqueue, mark_due_by
@@ -37,11 +38,10 @@ class Made(NamedTuple):
     secret: str
 
 
-async def webhooks(session: AsyncSession, caller: Caller) -> Sequence[Webhook]:
+async def webhooks(source: Source, caller: Caller) -> list[Webhook]:
     """Return the shop's webhooks, oldest first. Raises OwnerRequired."""
     caller.must_be_owner()
-    own = select(Webhook).where(Webhook.seller_id == caller.seller_id)
-    return (await session.scalars(own.order_by(Webhook.id))).all()
+    return await rows_as(source, Webhook, caller.seller_id, "ORDER BY id")
 
 
 async def make(
@@ -168,16 +168,21 @@ async def send_test(
     return made
 
 
-async def deliveries(
-    session: AsyncSession,
-    caller: Caller,
-    webhook_id: int,
-) -> Sequence[WebhookDelivery]:
-    """Return the newest deliveries of a webhook. Raises OwnerRequired, NotFound."""
-    await _own(session, caller, webhook_id)
-    own = _of(caller, webhook_id)
-    query = select(WebhookDelivery).where(own).order_by(WebhookDelivery.id.desc())
-    return (await session.scalars(query.limit(DELIVERIES_SHOWN))).all()
+async def with_deliveries(
+    source: Source, caller: Caller, webhook_id: int
+) -> tuple[Webhook, list[WebhookDelivery]]:
+    """Return a webhook with its newest deliveries. Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    values = {"webhook": webhook_id, "most": DELIVERIES_SHOWN}
+    newest = "AND webhook_id = :webhook ORDER BY id DESC LIMIT :most"
+    own, deliveries = await each_of(
+        source,
+        rows_as(source, Webhook, caller.seller_id, "AND id = :webhook", webhook=webhook_id),
+        rows_as(source, WebhookDelivery, caller.seller_id, newest, **values),
+    )
+    if not own:
+        raise errors.NotFound(f"there is no webhook {webhook_id}")
+    return own[0], deliveries
 
 
 async def replay(
@@ -193,7 +198,11 @@ async def replay(
     webhook = await _own(session, caller, webhook_id)
     _must_be_on(webhook)
     webhook.rests_until = None
-    own = _of(caller, webhook_id) & (WebhookDelivery.id == delivery_id)
+    own = (
+        (WebhookDelivery.seller_id == caller.seller_id)
+        & (WebhookDelivery.webhook_id == webhook_id)
+        & (WebhookDelivery.id == delivery_id)
+    )
     row = await session.scalar(select(WebhookDelivery).where(own).with_for_update())
     if row is None:
         raise errors.NotFound(f"there is no delivery {delivery_id}")
@@ -226,11 +235,6 @@ async def _own(
     if row is None:
         raise errors.NotFound(f"there is no webhook {webhook_id}")
     return row
-
-
-def _of(caller: Caller, webhook_id: int) -> ColumnElement[bool]:
-    own = WebhookDelivery.seller_id == caller.seller_id
-    return own & (WebhookDelivery.webhook_id == webhook_id)
 
 
 def _must_be_on(row: Webhook) -> None:

@@ -13,6 +13,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform.backups import requested_backup
 from cardsync.platform.backups.backup_reports import BackupState, read_state
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.settings import Settings
 from cardsync.shop.operators.catalog_installs import may_install, need_installer
 
@@ -28,14 +29,14 @@ class BackupsShown(msgspec.Struct):
 
 
 async def shown(
-    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+    source: Source, caller: Caller, now: datetime, settings: Settings
 ) -> BackupsShown | None:
     """Return the state of backups; None if the caller may not decide about backups."""
-    if not await may_install(session, caller):
+    if not await may_install(source, caller):
         return None
     state = requested_backup.read(settings.data_dir)
     daily = bool(settings.daily_backups)
-    found = await read_state(session, now, daily=daily)
+    found = await read_state(source, now, daily=daily)
     return BackupsShown(found, state is not None, state in ("asked", "running"))
 
 
