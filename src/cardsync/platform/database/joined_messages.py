@@ -10,6 +10,7 @@ coordinator would pass on a SET LOCAL with the text of the whole message.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol, cast
 from weakref import WeakKeyDictionary
 
@@ -148,14 +149,18 @@ async def piped(
     asked: Sequence[int],
     values: Sequence[Mapping[str, object] | None],
     named: Container[int] = (),
+    *,
+    by_client: bool = False,
 ) -> list[list[Any]]:
     """Send each statement as a message of a pipeline; return the rows of the statements `asked`;
-    rows of the `named` have their columns' names.
+    rows of the `named` have their columns' names. The server binds the values, or with `by_client`
+    the client.
     """
+    cursor = partial(psycopg.AsyncClientCursor, connection) if by_client else connection.cursor
     with watching(connection, "; ".join(statements)):
         async with connection.pipeline():
             cursors = [
-                await connection.cursor().execute(cast(Any, one), of)
+                await cursor().execute(cast(Any, one), of)
                 for one, of in zip(statements, values, strict=True)
             ]
     return [await _fetched(cursors[number], number in named) for number in asked]

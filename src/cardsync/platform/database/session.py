@@ -13,6 +13,7 @@ from math import inf
 from typing import Any, cast
 
 import psycopg
+from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import CursorResult, text
 from sqlalchemy.ext.asyncio import (
@@ -34,7 +35,7 @@ from cardsync.platform.database.connections import (
 from cardsync.platform.database.hot_reads import PolledReads, only_looks
 from cardsync.platform.database.joined_messages import piped
 from cardsync.platform.database.seller_slots import Slots, Work
-from cardsync.platform.database.snapshot_reads import Planned, Reading, Readings
+from cardsync.platform.database.snapshot_reads import Asked, Planned, Reading, Readings
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
@@ -235,6 +236,24 @@ async def in_one_message(
     bound = [one.whole() if isinstance(one, Planned) else kept_named(one) for one in statements]
     every, each = range(len(bound)), [values] * len(bound)
     return await piped(await driver(session), bound, every, each, named=every)
+
+
+class SessionReading(Reading):
+    """Reads in a session's transaction, which see what it has written. In a session itself, reads
+    that run concurrently do not share messages.
+    """
+
+    def __init__(self, session: AsyncSession) -> None:
+        super().__init__()
+        self._session = session
+
+    async def _answers(self, asked: Asked, *, last: bool) -> list[list[TupleRow]]:
+        statements = [one if isinstance(one, str) else one.whole() for one in asked.parts]
+        every, connection = range(len(statements)), await driver(self._session)
+        return await piped(connection, statements, every, asked.values, asked.named, by_client=True)
+
+    async def end(self) -> None:
+        """Leave the transaction to the session."""
 
 
 async def driver(session: AsyncSession) -> psycopg.AsyncConnection:

@@ -8,6 +8,7 @@ statement. A recurring statement is planned once per connection (`Planned`).
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -79,6 +80,16 @@ class _Read:
     failure: BaseException | None = None
 
 
+class Asked(NamedTuple):
+    """The statements of a message, each with its values; rows of the `named` have their columns'
+    names.
+    """
+
+    parts: list[str | Prepared]
+    values: list[Mapping[str, object] | None]
+    named: set[int]
+
+
 @dataclass(eq=False)
 class _Message:
     """The reads of the next message. One of them waits for the others and sends the message; if it
@@ -91,28 +102,12 @@ class _Message:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Reading:
-    """One transaction, begun by its first message.
-
-    The client binds values, because a message of several statements takes no parameters.
+class Reading(ABC):
+    """Reads of one transaction. The client binds their values, because a message of several
+    statements takes no parameters.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        messages: Messages,
-        seller_id: int,
-        seconds: float,
-    ) -> None:
-        self._connection = connection
-        self._messages = messages
-        # These values are literals that this module formats.
-        self._beginning = [
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            of_seller(seller_id),
-            f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
-        ]
-        self._open = self._begun = False
+    def __init__(self) -> None:
         self._next = _Message()
         self._shared = False
         self._turn = asyncio.Lock()
@@ -179,12 +174,15 @@ class Reading:
         """Send one message, and give each read its rows, or the failure of the message."""
         self._shared = len(reads) > 1
         try:
-            try:
-                found = await self._message(reads)
-            except NAMES_LOST:
-                await self._messages.forget(self._connection)
-                self._begun = False
-                found = await self._message(reads)
+            asked = Asked([], [], set())
+            for read in reads:
+                if read.named:
+                    first = len(asked.parts)
+                    asked.named.update(range(first, first + len(read.statements)))
+                for one in read.statements:
+                    asked.parts.append(one if isinstance(one, Planned) else await _bindable(one))
+                    asked.values.append(read.values)
+            found = await self._answers(asked, last=any(read.last for read in reads))
         except BaseException as e:
             for read in reads:
                 read.failure = e
@@ -196,25 +194,59 @@ class Reading:
         for read in reads:
             read.rows = list(islice(rows, len(read.statements)))
 
-    async def _message(self, reads: Sequence[_Read]) -> list[list[TupleRow]]:
-        parts: list[str | Prepared] = []
+    @abstractmethod
+    async def _answers(self, asked: Asked, *, last: bool) -> list[list[TupleRow]]:
+        """Send one message, and return the rows of each of its statements."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """End the transaction, if it is the reading's own."""
+
+
+class Snapshot(Reading):
+    """Reads of a transaction of their own, which the first message begins."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        messages: Messages,
+        seller_id: int,
+        seconds: float,
+    ) -> None:
+        super().__init__()
+        self._connection = connection
+        self._messages = messages
+        # These values are literals that this module formats.
+        self._beginning = [
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            of_seller(seller_id),
+            f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
+        ]
+        self._open = self._begun = False
+
+    async def _answers(self, asked: Asked, *, last: bool) -> list[list[TupleRow]]:
+        try:
+            return await self._message(asked, last)
+        except NAMES_LOST:
+            await self._messages.forget(self._connection)
+            self._begun = False
+            return await self._message(asked, last)
+
+    async def _message(self, asked: Asked, last: bool) -> list[list[TupleRow]]:
+        beginning: list[str] = []
         if not self._begun:
-            parts += self._beginning
+            beginning = self._beginning
             self._known.clear()
-        values: list[Mapping[str, object] | None] = [None] * len(parts)
-        named = set[int]()
-        for read in reads:
-            if read.named:
-                named.update(range(len(parts), len(parts) + len(read.statements)))
-            for one in read.statements:
-                parts.append(one if isinstance(one, Planned) else await _bindable(one))
-                values.append(read.values)
-        asked = range(len(parts) - sum(len(read.statements) for read in reads), len(parts))
-        if last := any(read.last for read in reads):
-            parts.append("COMMIT")
-            values.append(None)
+        ahead, end = len(beginning), ["COMMIT"] if last else []
+        none: list[Mapping[str, object] | None] = [None]
         self._open = self._begun = True
-        rows = await self._messages.send(self._connection, parts, asked, values, named)
+        rows = await self._messages.send(
+            self._connection,
+            [*beginning, *asked.parts, *end],
+            range(ahead, ahead + len(asked.parts)),
+            none * ahead + asked.values + none * len(end),
+            {ahead + number for number in asked.named},
+        )
         self._open = self._begun = not last
         return rows
 
@@ -275,12 +307,12 @@ class Readings:
         )
 
     @asynccontextmanager
-    async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
+    async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Snapshot]:
         async with (
             self._slots.of(seller_id, Work.LONG),
             self.pool.connection(timeout=_WAIT_SECONDS) as connection,
         ):
-            reading = Reading(connection, self._messages, seller_id, seconds)
+            reading = Snapshot(connection, self._messages, seller_id, seconds)
             try:
                 yield reading
             finally:

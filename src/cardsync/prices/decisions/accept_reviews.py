@@ -4,20 +4,20 @@ once, and later runs let it pass for thirty days.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
+from cardsync.catalog.market.of_cards import the_market
 from cardsync.platform import errors
-from cardsync.platform.database.session import run
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.session import SessionReading, in_one_message, run
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.value_types import JsonMapping, JsonObject, Row
 from cardsync.prices import standing
@@ -32,8 +32,7 @@ from cardsync.prices.decisions.set_targets import (
 )
 from cardsync.prices.engine import breaker
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
-from cardsync.prices.inputs.cards_to_price import price_chosen, read_stock
-from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.inputs.cards_to_price import Stock, price_chosen, read_stock
 from cardsync.prices.proposals.decide_proposals import (
     Accepted,
     Answer,
@@ -68,9 +67,13 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     NotEligible, MutexHeld.
     """
     session, caller, state, now = deciding
-    account = await must_take_targets(session, state, now)
     values = {"seller": caller.seller_id, "ids": list(rows), "now": now}
-    found = await session.execute(text(_OF_CARDS), values)
+    reads = SessionReading(session)
+    (account, live), [found], market = await at_once(
+        must_take_targets(reads, state, now),
+        in_one_message(reads, [_OF_CARDS], values),
+        the_market(reads),
+    )
     cards = {card.marketplace_id: card for card in found}
     refused = {
         number: problem
@@ -79,7 +82,10 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     }
     able = [number for number in rows if number not in refused]
     card_ids = [cards[number].card_id for number in able]
-    asks = await _asked_now(session, account, card_ids, now) if able else {}
+    asks: Mapping[int, _Asks] = {}
+    if able:
+        stock = await read_stock(reads, account, live, card_ids=card_ids, market=market)
+        asks = await _asked_now(stock)
     refused |= {
         number: problem
         for number in able
@@ -150,17 +156,10 @@ class _Asks(NamedTuple):
     sale_id: int | None = None
 
 
-async def _asked_now(
-    session: AsyncSession,
-    account: Account,
-    card_ids: list[int],
-    now: datetime,
-) -> dict[int, _Asks]:
+async def _asked_now(stock: Stock) -> dict[int, _Asks]:
     """Return each card's present price by the live rules, before any review, by the card's
     marketplace id.
     """
-    run = await run_of(session, account, now)
-    stock = await read_stock(session, account, run, card_ids=card_ids)
     priced = await price_chosen(stock)
     asked = pl.coalesce("after_holdout", "after_rounding")
     price = pl.when(pl.col("blockers") == 0).then(asked)

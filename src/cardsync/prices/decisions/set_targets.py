@@ -19,12 +19,15 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.session import run
 from cardsync.platform.money import from_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.ended import Applied, ended
 from cardsync.prices.decisions.retarget import retargeted, write_targets
+from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.errors import NotEligible
+from cardsync.prices.inputs.rule_rows import live_run
 from cardsync.prices.models import PriceRun
 
 Trigger = Literal["recommendation", "review"]
@@ -38,10 +41,10 @@ _WAITS: Final = """
 """
 
 
-async def review_waits(session: AsyncSession, state: SyncState) -> bool:
+async def review_waits(source: Source, state: SyncState) -> bool:
     """Return whether an upload or a pricing run waits for the seller's decision."""
-    waits = await session.scalar(text(_WAITS), {"seller": state.seller_id})
-    return bool(waits) or state.review_upload_id is not None
+    rows = await rows_of(source)(_WAITS, {"seller": state.seller_id})
+    return any(waits for (waits,) in rows) or state.review_upload_id is not None
 
 
 def must_be_free(state: SyncState, now: datetime) -> None:
@@ -50,18 +53,20 @@ def must_be_free(state: SyncState, now: datetime) -> None:
         raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
 
 
-async def must_take_targets(session: AsyncSession, state: SyncState, now: datetime) -> Account:
-    """Return the account if its proposed prices may become targets now. Raises NotEligible,
-    MutexHeld.
+async def must_take_targets(source: Source, state: SyncState, now: datetime) -> tuple[Account, Run]:
+    """Return the account and its live run if its proposed prices may become targets now. Raises
+    NotEligible, MutexHeld.
     """
-    account = await session.get_one(Account, state.seller_id, populate_existing=True)
+    (account, live), waits = await each_of(
+        source, live_run(source, state.seller_id, now), review_waits(source, state)
+    )
     holds = account.entitlements(now).holds
     if holds:
         raise NotEligible(f"prices of this account are held: {', '.join(holds)}")
     must_be_free(state, now)
-    if await review_waits(session, state):
+    if waits:
         raise NotEligible("prices need your review; confirm or discard them first")
-    return account
+    return account, live
 
 
 class NewTarget(NamedTuple):

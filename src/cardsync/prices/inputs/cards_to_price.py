@@ -121,15 +121,25 @@ async def read_stock(
     *,
     evidence: bool = False,
     costed: bool = False,
+    market: Market | None = None,
     **values: Any,
 ) -> Stock:
     """Return every active card, or the cards that the condition `where` over `card c` selects.
     `card_ids`, a list, a sample or a range, limits the cards and the history that is read. Market
-    evidence and costs are read if the run needs them, or with `evidence` and `costed`.
+    evidence and costs are read if the run needs them, or with `evidence` and `costed`. `market` is
+    what `the_market` returned, if it was read already.
     """
     chosen = await choices(session, account.seller_id, run)
     return await read_chosen(
-        session, account, chosen, where, card_ids, evidence=evidence, costed=costed, **values
+        session,
+        account,
+        chosen,
+        where,
+        card_ids,
+        evidence=evidence,
+        costed=costed,
+        market=market,
+        **values,
     )
 
 
@@ -145,9 +155,7 @@ async def read_chosen(
     market: Market | None = None,
     **values: object,
 ) -> Stock:
-    """Read the stock like `read_stock`, for a run whose queries are compiled. `market` is what
-    `the_market` returned, if it was read already.
-    """
+    """Read the stock like `read_stock`, for a run whose queries are compiled."""
     run = chosen.run
     if not (evidence or run.reads_market):
         market = NO_MARKET

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import run
+from cardsync.platform.database.session import SessionReading, run
 from cardsync.platform.money import dollars, from_units, to_units, usd
 from cardsync.platform.value_types import JsonMapping
 from cardsync.prices.decisions.ended import Applied, ended
@@ -64,8 +64,8 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     [row] = rows.values()
     if row.family != "price" or row.card_id is None or row.proposed_price is None:
         raise NotEligible("only a price review can be approved; this is a rule suggestion")
-    account = await must_take_targets(session, state, now)
-    able, found = await review_of(session, account, row.card_id, now)
+    account, live = await must_take_targets(SessionReading(session), state, now)
+    able, found = await review_of(session, account, live, row.card_id)
     if not able:
         raise NotEligible(
             "the card is pinned, blocked, in a promotion, in a control group or out of stock"

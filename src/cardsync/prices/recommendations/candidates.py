@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import COLUMNS
+from cardsync.platform.database.session import SessionReading
 from cardsync.platform.value_types import NamedRow
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
@@ -66,7 +67,8 @@ async def all_found(
     before: dict[int, int],
 ) -> Candidates:
     """Return all possible recommendations for the seller at this moment."""
-    stock, cards = await _cards(session, account, now, None)
+    run = await run_of(session, account, now)
+    stock, cards = await _cards(await read_stock(session, account, run, evidence=True))
     values = {
         "seller": account.seller_id,
         "old": now - UNSOLD,
@@ -120,34 +122,21 @@ async def _reviews(
 async def review_of(
     session: AsyncSession,
     account: Account,
+    live: Run,
     card_id: int,
-    now: datetime,
 ) -> tuple[bool, dict[str, Any] | None]:
     """Return whether the card is eligible for recommendations, and its review at this moment."""
-    stock, cards = await _cards(session, account, now, card_id)
+    reads = SessionReading(session)
+    stock, cards = await _cards(
+        await read_stock(reads, account, live, card_ids=[card_id], evidence=True)
+    )
     able = generation.eligible(cards, cards["stored_target"])
     best = await _reviews(session, account.seller_id, stock.run, cards, 1)
     return able.height > 0, _review(best[0]) if best else None
 
 
-async def _cards(
-    session: AsyncSession,
-    account: Account,
-    now: datetime,
-    card_id: int | None,
-) -> tuple[Stock, pl.DataFrame]:
-    """Return the cards with their prices by the live rules and with all evidence."""
-    run = await run_of(session, account, now)
-    if card_id is None:
-        stock = await read_stock(session, account, run, evidence=True)
-    else:
-        stock = await read_stock(
-            session,
-            account,
-            run,
-            card_ids=[card_id],
-            evidence=True,
-        )
+async def _cards(stock: Stock) -> tuple[Stock, pl.DataFrame]:
+    """Return the stock, and its cards with their prices by the live rules and with all evidence."""
     return stock, await asyncio.to_thread(_with_evidence, stock, await price_stock(stock))
 
 

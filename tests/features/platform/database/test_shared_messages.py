@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
-from psycopg.errors import DivisionByZero
+from psycopg.errors import DivisionByZero, InFailedSqlTransaction
+from sqlalchemy import text
 
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import each_of, rows_of
-from cardsync.platform.database.session import in_one_message
+from cardsync.platform.database.session import SessionReading, in_one_message
 from cardsync.platform.database.snapshot_reads import Planned
 from cardsync.platform.database.watched_cursors import SECONDS
 from sent_statements import counting, prepared
@@ -100,3 +103,29 @@ async def test_a_session_reads_in_turn_what_a_reading_reads_at_once(a_seller):
 
 async def _list(rows) -> list[tuple[object, ...]]:
     return [tuple(row) for row in await rows]
+
+
+async def test_reads_in_a_sessions_transaction_share_messages_and_see_what_it_wrote(a_seller):
+    seller = await a_seller()
+    database = seller.service.app.state.database
+    touched = "UPDATE account SET minimum_cap_step = 0.07 WHERE seller_id = :id"
+    step = "SELECT minimum_cap_step AS step FROM account WHERE seller_id = :id"
+    async with counting(database) as sent, database.tenant(seller.id) as session:
+        await session.execute(text(touched), {"id": seller.id})
+        reads = SessionReading(session)
+        sent.read()
+        before = sent.round_trips
+        [[row]], [same], [other] = await at_once(
+            in_one_message(reads, [step], {"id": seller.id}),
+            reads.rows(step, {"id": seller.id}),
+            reads.rows(ONE, {"n": 1, "text": "100 % :n"}),
+        )
+        assert (row.step, same, other) == (Decimal("0.07"), (Decimal("0.07"),), (1, "100 % :n"))
+        sent.read()
+        assert sent.round_trips - before == 1
+        # A failure fails the session's transaction.
+        with pytest.raises(DivisionByZero):
+            await at_once(reads.rows("SELECT 1 / 0", {}), reads.rows("SELECT 1", {}))
+        with pytest.raises(InFailedSqlTransaction):
+            await reads.rows("SELECT 1", {})
+        await session.rollback()
