@@ -58,12 +58,12 @@ MOST = {
     "/account": Reads(2, 3),
     "/account/credits": Reads(2, 3),
     "/cards/{card_id:int}/match": Reads(3, 8),
-    "/pricing/rules/new": Reads(4, 21),
-    "/pricing/rules/{rule_id:int}": Reads(5, 24),
+    "/pricing/rules/new": Reads(4, 9),
+    "/pricing/rules/{rule_id:int}": Reads(5, 13),
     "/pricing/tests": Reads(2, 5),
-    "/pricing/presets": Reads(3, 24),
+    "/pricing/presets": Reads(3, 8),
     "/pricing/sales": Reads(2, 6),
-    "/pricing/sales/new": Reads(3, 18),
+    "/pricing/sales/new": Reads(3, 8),
     "/pricing/settings": Reads(2, 3),
     "/pricing/reviews": Reads(2, 3),
     "/pricing/pins": Reads(2, 2),
@@ -116,10 +116,10 @@ MOST = {
     "/add-cards": Reads(2, 6),
     "/add-cards/recover": Reads(2, 5),
     # Beside other work, the preview of these pages takes one connection more than five.
-    "/set-up/presets": Reads(6, 33),
-    "/set-up/agent": Reads(6, 33),
-    "/set-up/prices": Reads(6, 32),
-    "/set-up/uploads/{upload_id:int}": Reads(6, 32),
+    "/set-up/presets": Reads(6, 17),
+    "/set-up/agent": Reads(6, 17),
+    "/set-up/prices": Reads(6, 17),
+    "/set-up/uploads/{upload_id:int}": Reads(6, 17),
 }
 
 

@@ -31,6 +31,7 @@ from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import read_integers, read_rows
 from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.value_types import FrameSchema
 
 TIME: Final = pl.Datetime("us", "UTC")
@@ -39,6 +40,8 @@ SELLERS: Final = 3
 # A shop with at least `_MANY` products, and 1/`_PART` of all products, reads the whole table,
 # because passing its product ids to the database takes longer.
 _MANY: Final = 5_000
+# A reading receives the evidence of so many products as rows.
+_FEW: Final = 100
 _PART: Final = 4
 _SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_look'::regclass"
 # Each seller counts once: the figures are the lowest price of all sellers, and the median of the
@@ -205,15 +208,17 @@ async def evidence_of(
     cards = keys.select(product_id="market_product", cell="market_cell")
     products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()
     looks, figures = await _newest(session, products, now)
-    bought = await buy_outs_of(
+    lacking = _without_fresh(products, looks, now) if market.network else []
+    bought, others = await each_of(
         session,
-        market,
-        looks.join(products.to_frame(), on="product_id", how="semi"),
-        now,
+        buy_outs_of(
+            session,
+            market,
+            looks.join(products.to_frame(), on="product_id", how="semi"),
+            now,
+        ),
+        _of_network(session, lacking, cards, seller_id, now),
     )
-    others = NO_NETWORK
-    if market.network and (lacking := _without_fresh(products, looks, now)):
-        others = await _of_network(session, lacking, cards, seller_id, now)
     return await asyncio.to_thread(joined, cards, looks, figures, bought, others, now)
 
 
@@ -230,6 +235,8 @@ async def _newest(
     if few := count < _MANY or count * _PART < (await rows_of(session)(_SIZE, {}))[0][0]:
         which = {"ids": products.to_list()}
     only = " AND product_id = ANY (CAST(:ids AS bigint[]))" if few else ""
+    if isinstance(session, Reading):
+        few = count <= _FEW
     looks, figures = await each_of(
         session,
         *(
@@ -268,7 +275,10 @@ async def _of_network(
         "reader": seller_id,
         "looked_since": now - LISTINGS_FRESH,
     }
-    return await read_rows(session, _NETWORK, NO_NETWORK.schema, values)
+    if not products:
+        return NO_NETWORK
+    few = len(products) <= _FEW
+    return await read_rows(session, _NETWORK, NO_NETWORK.schema, values, few=few)
 
 
 def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:

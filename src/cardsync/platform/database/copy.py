@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any, Final, cast
@@ -20,6 +20,7 @@ import psycopg
 from psycopg import AsyncCopy
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -27,7 +28,7 @@ from cardsync.platform.database.bound_text import named
 from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.session import driver
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.database.transaction_settings import grouped_by_hash
+from cardsync.platform.database.transaction_settings import grouped_as_planned, grouped_by_hash
 from cardsync.platform.database.watched_cursors import watching
 
 _NULL: Final = "\\N"
@@ -129,14 +130,25 @@ async def read_rows(
     query: str,
     schema: Schema,
     values: Mapping[str, object] | None = None,
+    *,
+    few: bool = False,
+    around: tuple[str, str] | None = None,
 ) -> pl.DataFrame:
     """Return the rows of a query as a frame of that schema. A query without `values` must not
-    contain text from outside. A reading reads few rows, without COPY.
+    contain text from outside. `around` has a setting of the planner and the statement that undoes
+    it. A reading receives integers as arrays, unless they are `few`; other columns must be few.
     """
     if isinstance(session, Reading):
+        if not few and set(schema.values()) == {pl.Int64}:
+            return await _read_arrays(session, query, schema, values or {}, around)
         return pl.DataFrame(await session.rows(query, values or {}), schema, orient="row")
     bound = query if values is None else await with_values(session, query, values)
-    return await asyncio.to_thread(_frame, await read_bytes(session, _as_csv(bound)), schema)
+    if around is not None:
+        await session.execute(text(around[0]))
+    data = await read_bytes(session, _as_csv(bound))
+    if around is not None:
+        await session.execute(text(around[1]))
+    return await asyncio.to_thread(_frame, data, schema)
 
 
 async def read_parts(
@@ -207,6 +219,8 @@ def _frame(data: bytes, schema: Schema) -> pl.DataFrame:
     return pl.read_csv(data, has_header=False, schema=schema)
 
 
+# Stands for null in an array, whose integers all have the same width.
+_ABSENT: Final = -(2**63)
 _BLOCK: Final = 14
 """Cards are sent in blocks of 2^14 ids: large enough to cost nothing, small enough for the
 connection's buffer, which never shrinks.
@@ -227,30 +241,79 @@ async def read_integers(
 
     PostgreSQL sends arrays, because one result row per card costs more than reading the cards. A
     source without `values` must not contain text from outside. With `few` rows, the planner's
-    settings are unchanged. A reading reads few rows, without COPY.
+    settings are unchanged, and a reading receives no arrays. It does without COPY, so that the
+    statement shares a message with others.
 
     120,000 cards as rows of CSV take 1.1 to 1.5 times as long; bench/fences.py measures it.
     """
-    if isinstance(session, Reading):
+    if isinstance(session, Reading) and few:
         columns = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
         schema = dict.fromkeys(expressions, pl.Int64)
-        return await read_rows(session, f"SELECT {columns} FROM {source}", schema, values)
-    bound = source if values is None else await with_values(session, source, values)
+        return await read_rows(session, f"SELECT {columns} FROM {source}", schema, values, few=True)
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
+    if isinstance(session, Reading):
+        query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
+        settings = (grouped_by_hash(), grouped_as_planned())
+        return _joined(expressions, await _arrays(session, query, values or {}, settings))
+    bound = source if values is None else await with_values(session, source, values)
     query = f"SELECT {listed} FROM {bound} GROUP BY {key} >> {_BLOCK}"
     statement = f"COPY ({query}) TO STDOUT WITH (FORMAT binary)"
     data = memoryview(await (read_bytes if few else _read_by_hash)(session, statement))
-    parts: dict[str, list[np.ndarray[Any, Any]]] = {
-        name: [np.empty(0, np.int64)] for name in expressions
-    }
+    return _joined(expressions, _blocks(data, len(expressions)))
+
+
+def _blocks(data: memoryview, columns: int) -> Iterator[list[memoryview]]:
+    """Yield the values of each row of a binary COPY."""
     at = _COPY_HEADER_BYTES
-    while int.from_bytes(data[at : at + 2], signed=True) == len(expressions):
+    while int.from_bytes(data[at : at + 2], signed=True) == columns:
         at += 2
-        for name in expressions:
+        row = list[memoryview]()
+        for _ in range(columns):
             size = int.from_bytes(data[at : at + 4])
-            parts[name].append(_integers(data[at + 4 : at + 4 + size]))
+            row.append(data[at + 4 : at + 4 + size])
             at += 4 + size
-    return pl.DataFrame({name: np.concatenate(blocks) for name, blocks in parts.items()})
+        yield row
+
+
+async def _read_arrays(
+    reading: Reading,
+    query: str,
+    schema: Schema,
+    values: Mapping[str, object],
+    around: tuple[str, str] | None,
+) -> pl.DataFrame:
+    """Return the rows of a query whose columns are integers or null, read as one array of each
+    column.
+    """
+    names = [f"c{place}" for place in range(len(schema))]
+    listed = ", ".join(f"array_agg(coalesce({name}, '{_ABSENT}'::bigint))" for name in names)
+    arrays = f"SELECT {listed} FROM ({query}) AS t ({', '.join(names)}) HAVING count(*) > 0"
+    found = _joined(schema, await _arrays(reading, arrays, values, around))
+    return found.with_columns(
+        pl.when(pl.col(name) != _ABSENT).then(name).alias(name) for name in schema
+    )
+
+
+async def _arrays(
+    reading: Reading,
+    query: str,
+    values: Mapping[str, object],
+    around: tuple[str, str] | None,
+) -> list[TupleRow]:
+    if around is None:
+        [found] = await reading.together([query], values, binary=0)
+    else:
+        _, found, _ = await reading.together([around[0], query, around[1]], values, binary=1)
+    return found
+
+
+def _joined(names: Iterable[str], blocks: Iterable[Iterable[bytes | memoryview]]) -> pl.DataFrame:
+    """Return the columns whose blocks of values are arrays of integers."""
+    parts: dict[str, list[np.ndarray[Any, Any]]] = {name: [np.empty(0, np.int64)] for name in names}
+    for block in blocks:
+        for array, part in zip(block, parts.values(), strict=True):
+            part.append(_integers(array))
+    return pl.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
 
 
 async def _read_by_hash(session: AsyncSession, statement: str) -> bytes:
@@ -267,7 +330,7 @@ _ARRAY_HEADER_BYTES = 20
 _WIDTHS = {20: 8, 23: 4}
 
 
-def _integers(array: memoryview) -> np.ndarray[Any, Any]:
+def _integers(array: bytes | memoryview) -> np.ndarray[Any, Any]:
     """Return the elements of a one-dimensional integer array as PostgreSQL sends it: flags, type
     and size, then the length and value of each element.
     """

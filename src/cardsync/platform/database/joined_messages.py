@@ -3,13 +3,14 @@
 Usually one message of the simple protocol contains the statements as text. A recurring statement is
 planned once per connection by PREPARE and then run by its name, because the driver's own prepared
 statements use the extended protocol, which takes one statement at a time. A pipeline sends the
-statements instead if the server binds the values, or if the database is spread over nodes, whose
-coordinator would pass on a SET LOCAL with the text of the whole message.
+statements instead if the server binds the values, if values of an answer are binary, or if the
+database is spread over nodes, whose coordinator would pass on a SET LOCAL with the text of the
+whole message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -75,10 +76,11 @@ class Messages:
         asked: Sequence[int],
         values: Sequence[Mapping[str, object] | None] | None = None,
         named: Container[int] = (),
+        binary: Collection[int] = (),
     ) -> list[list[TupleRow]]:
         """Return the rows of the statements with the numbers `asked`; rows of the `named` have
-        their columns' names. `values` has the values of each statement, or None for one without
-        names. Raises one of NAMES_LOST.
+        their columns' names, and rows of the `binary` the bytes of their values. `values` has the
+        values of each statement, or None for one without names. Raises one of NAMES_LOST.
         """
         known = self._known.setdefault(connection, set() if self._planned else None)
         if known is not None:
@@ -87,9 +89,9 @@ class Messages:
             one if isinstance(one, str) else one.whole() if known is None else one.execute()
             for one in parts
         ]
-        if self._spread.over_nodes:
+        if self._spread.over_nodes or binary:
             bound = values or [None] * len(statements)
-            return await piped(connection, statements, asked, bound, named)
+            return await piped(connection, statements, asked, bound, named, binary)
         if values is None:
             cursor = await connection.execute(cast(Any, "; ".join(statements)))
         else:
@@ -97,7 +99,7 @@ class Messages:
         rows = []
         for number in asked:
             await cursor.set_result(number)
-            rows.append(await _fetched(cursor, number in named))
+            rows.append(await _fetched(cursor, is_named=number in named))
         return rows
 
     async def _plan(
@@ -130,10 +132,19 @@ async def _bound(
         return await cursor.execute(cast(Any, "; ".join(bound)))
 
 
-async def _fetched(cursor: psycopg.AsyncCursor[TupleRow], is_named: bool) -> list[TupleRow]:
-    if cursor.pgresult is None or cursor.pgresult.status != ExecStatus.TUPLES_OK:
+async def _fetched(
+    cursor: psycopg.AsyncCursor[TupleRow], *, is_named: bool, is_binary: bool = False
+) -> list[TupleRow]:
+    found = cursor.pgresult
+    if found is None or found.status != ExecStatus.TUPLES_OK:
         # A SET returns no rows.
         return []
+    if is_binary:
+        columns = range(found.nfields)
+        return [
+            tuple([found.get_value(row, column) for column in columns])
+            for row in range(found.ntuples)
+        ]
     if not is_named:
         return await cursor.fetchall()
     cursor.row_factory = cast(Any, namedtuple_row)
@@ -149,18 +160,33 @@ async def piped(
     asked: Sequence[int],
     values: Sequence[Mapping[str, object] | None],
     named: Container[int] = (),
+    binary: Container[int] = (),
     *,
     by_client: bool = False,
 ) -> list[list[Any]]:
     """Send each statement as a message of a pipeline; return the rows of the statements `asked`;
-    rows of the `named` have their columns' names. The server binds the values, or with `by_client`
-    the client.
+    rows of the `named` have their columns' names, and rows of the `binary` the bytes of their
+    values. The server binds the values, or with `by_client` the client.
     """
     cursor = partial(psycopg.AsyncClientCursor, connection) if by_client else connection.cursor
     with watching(connection, "; ".join(statements)):
         async with connection.pipeline():
             cursors = [
-                await cursor().execute(cast(Any, one), of)
-                for one, of in zip(statements, values, strict=True)
+                await _for_bytes(connection, one, of)
+                if number in binary
+                else await cursor().execute(cast(Any, one), of)
+                for number, (one, of) in enumerate(zip(statements, values, strict=True))
             ]
-    return [await _fetched(cursors[number], number in named) for number in asked]
+    return [
+        await _fetched(cursors[number], is_named=number in named, is_binary=number in binary)
+        for number in asked
+    ]
+
+
+async def _for_bytes(
+    connection: psycopg.AsyncConnection, statement: str, values: Mapping[str, object] | None
+) -> psycopg.AsyncCursor[TupleRow]:
+    """Run a statement whose values the client binds, although its cursors know only text."""
+    bound = psycopg.AsyncClientCursor(connection).mogrify(cast(Any, statement), values)
+    cursor = psycopg.AsyncCursor(connection)
+    return await cursor.execute(cast(Any, bound), prepare=False, binary=True)

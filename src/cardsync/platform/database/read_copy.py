@@ -15,7 +15,6 @@ import psycopg
 import structlog
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
 
 from cardsync.platform.database.session import Database
 
@@ -37,17 +36,19 @@ _OF_THE_COPY: Final = ("25006", "40", "57P", "08")
 class ReadCopy:
     """The standby. Each process has one object."""
 
-    def __init__(self, sessions: async_sessionmaker[AsyncSession]) -> None:
-        self._sessions = sessions
+    def __init__(self, standby: Database) -> None:
+        self._standby = standby
         self._away_until = 0.0
 
     async def read(self, database: Database, work: Callable[[Database], Awaitable[T]]) -> T:
-        """Do the work with snapshots of the standby if possible. The work may run a second time, on
-        the database, so it must not write anything twice.
+        """Do the work with snapshots and readings of the standby if possible. The work may run a
+        second time, on the database, so it must not write anything twice.
         """
         if await self._is_level(database):
+            standby = self._standby
+            copied = replace(database, snapshots=standby.sessions, readings=standby.readings)
             try:
-                return await work(replace(database, snapshots=self._sessions))
+                return await work(copied)
             except (DBAPIError, psycopg.Error) as e:
                 if not _is_of_the_copy(e):
                     raise
@@ -61,7 +62,7 @@ class ReadCopy:
         async with database.shared() as session:
             at = await session.scalar(_AT)
         try:
-            async with asyncio.timeout(_WAIT_SECONDS), self._sessions() as session:
+            async with asyncio.timeout(_WAIT_SECONDS), self._standby.sessions() as session:
                 for pause in _PAUSES:
                     if await session.scalar(_HAS_COME, {"at": at}):
                         return True
@@ -90,4 +91,4 @@ async def read_copy(url: str | None) -> AsyncIterator[ReadCopy | None]:
         yield None
         return
     async with Database.open(url, pool=2, hot_pool=0) as opened:
-        yield ReadCopy(opened.sessions)
+        yield ReadCopy(opened)

@@ -34,6 +34,25 @@ def rows_of(source: Source) -> Rows:
     return rows
 
 
+def rows_once(source: Source) -> Rows:
+    """Return a function like `rows_of`, with which a reading runs a statement only once, because
+    its values are always the same.
+    """
+    return source.once if isinstance(source, Reading) else rows_of(source)
+
+
+def rows_last(source: Source) -> Rows:
+    """Return a function like `rows_of`, whose message ends a reading."""
+    if not isinstance(source, Reading):
+        return rows_of(source)
+
+    async def rows(statement: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
+        [found] = await source.together([statement], values, last=True)
+        return found
+
+    return rows
+
+
 async def found(
     source: Source, statement: str, values: Mapping[str, Any]
 ) -> Sequence[Sequence[Any]]:

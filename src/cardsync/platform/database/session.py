@@ -250,7 +250,8 @@ class SessionReading(Reading):
     async def _answers(self, asked: Asked, *, last: bool) -> list[list[TupleRow]]:
         statements = [one if isinstance(one, str) else one.whole() for one in asked.parts]
         every, connection = range(len(statements)), await driver(self._session)
-        return await piped(connection, statements, every, asked.values, asked.named, by_client=True)
+        values, named, binary = asked.values, asked.named, asked.binary
+        return await piped(connection, statements, every, values, named, binary, by_client=True)
 
     async def end(self) -> None:
         """Leave the transaction to the session."""

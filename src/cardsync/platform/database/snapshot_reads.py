@@ -76,18 +76,21 @@ class _Read:
     values: Mapping[str, object]
     last: bool
     named: bool
+    # The place of the statement whose rows have the bytes of their values.
+    binary: int | None
     rows: list[list[TupleRow]] = field(default_factory=list)
     failure: BaseException | None = None
 
 
 class Asked(NamedTuple):
     """The statements of a message, each with its values; rows of the `named` have their columns'
-    names.
+    names, and rows of the `binary` the bytes of their values.
     """
 
     parts: list[str | Prepared]
     values: list[Mapping[str, object] | None]
     named: set[int]
+    binary: set[int]
 
 
 @dataclass(eq=False)
@@ -134,13 +137,15 @@ class Reading(ABC):
         last: bool = False,
         long: bool = False,
         named: bool = False,
+        binary: int | None = None,
     ) -> list[list[TupleRow]]:
-        """Return the rows of each statement, with its columns' names if `named`. Coroutines that
-        run concurrently (`at_once`) share a message, unless it may be `long`: its time-out would
-        also fail the other reads. With `last` the message ends the reading; a further message
-        begins another snapshot of the same seller.
+        """Return the rows of each statement, with its columns' names if `named`. Rows of the
+        statement at the place `binary` have the bytes of their values. Coroutines that run
+        concurrently (`at_once`) share a message, unless it may be `long`: its time-out would also
+        fail the other reads. With `last` the message ends the reading; a further message begins
+        another snapshot of the same seller.
         """
-        read = _Read(statements, values, last, named)
+        read = _Read(statements, values, last, named, binary)
         if long:
             async with self._turn:
                 await self._send([read])
@@ -174,8 +179,10 @@ class Reading(ABC):
         """Send one message, and give each read its rows, or the failure of the message."""
         self._shared = len(reads) > 1
         try:
-            asked = Asked([], [], set())
+            asked = Asked([], [], set(), set())
             for read in reads:
+                if read.binary is not None:
+                    asked.binary.add(len(asked.parts) + read.binary)
                 if read.named:
                     first = len(asked.parts)
                     asked.named.update(range(first, first + len(read.statements)))
@@ -246,6 +253,7 @@ class Snapshot(Reading):
             range(ahead, ahead + len(asked.parts)),
             none * ahead + asked.values + none * len(end),
             {ahead + number for number in asked.named},
+            {ahead + number for number in asked.binary},
         )
         self._open = self._begun = not last
         return rows

@@ -28,6 +28,11 @@ def grouped_by_hash() -> str:
     return "SELECT set_config('enable_sort', 'off', true)"
 
 
+def grouped_as_planned() -> str:
+    """Undo `grouped_by_hash` within the same transaction."""
+    return "SELECT set_config('enable_sort', 'on', true)"
+
+
 def grouped_by_sorting() -> str:
     """Group many small groups by sorting: a hash table of hundreds of thousands of customers is
     slow.

@@ -23,7 +23,7 @@ from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
 from cardsync.prices.engine.simulate import Effect, simulate, simulate_row
 from cardsync.prices.inputs.market_inputs import INPUTS
-from cardsync.prices.inputs.price_history import among, past_of
+from cardsync.prices.inputs.price_history import among, are_few, past_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.inputs.sampled_cards import Sample
 from cardsync.prices.standing import decided_of, with_decided
@@ -45,7 +45,7 @@ _STOCK: Final = f"""
       coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards, c.quantity,
             {_FLAGS} AS flags, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
-            (c.product_line = ANY (:games))::integer AS game_has_rules{{market}}
+            coalesce(array_position(CAST(:lines AS text[]), c.product_line), 0) AS line{{market}}
        FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller
          AND l.product_line = c.product_line
        {{joins}}
@@ -120,7 +120,6 @@ async def read_stock(
     card_ids: Sequence[int] | None = None,
     *,
     evidence: bool = False,
-    costed: bool = False,
     market: Market | None = None,
     **values: Any,
 ) -> Stock:
@@ -129,18 +128,19 @@ async def read_stock(
     evidence and costs are read if the run needs them, or with `evidence` and `costed`. `market` is
     what `the_market` returned, if it was read already.
     """
-    chosen = await choices(session, account.seller_id, run)
-    return await read_chosen(
+    chosen, market = await each_of(
         session,
-        account,
-        chosen,
-        where,
-        card_ids,
-        evidence=evidence,
-        costed=costed,
-        market=market,
-        **values,
+        choices(session, account.seller_id, run),
+        _market_of(session, run, market, evidence=evidence),
     )
+    values |= {"evidence": evidence, "market": market}
+    return await read_chosen(session, account, chosen, where, card_ids, **values)
+
+
+async def _market_of(session: Source, run: Run, known: Market | None, *, evidence: bool) -> Market:
+    if not (evidence or run.reads_market):
+        return NO_MARKET
+    return await the_market(session) if known is None else known
 
 
 async def read_chosen(
@@ -157,10 +157,7 @@ async def read_chosen(
 ) -> Stock:
     """Read the stock like `read_stock`, for a run whose queries are compiled."""
     run = chosen.run
-    if not (evidence or run.reads_market):
-        market = NO_MARKET
-    elif market is None:
-        market = await the_market(session)
+    market = await _market_of(session, run, market, evidence=evidence)
     rows, past, decided = await each_of(
         session,
         _read_rows(session, account, chosen, market, where, card_ids, values),
@@ -171,7 +168,7 @@ async def read_chosen(
             run.now,
             reviewed=run.reviewed,
             costed=costed or run.costed,
-            card_ids=card_ids if _are_few(card_ids) else None,
+            card_ids=card_ids if are_few(card_ids) else None,
         ),
     )
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
@@ -225,14 +222,8 @@ async def _read_rows(
     values: Mapping[str, object],
 ) -> pl.DataFrame:
     """Return the rows of the cards, each with the rule and the sale that select it."""
-    games = await games_with_rules(session, account, chosen)
-    bound: dict[str, object] = {
-        "seller": account.seller_id,
-        "now": chosen.run.now,
-        "lines": account.product_lines,
-        "games": games or [],
-        **values,
-    }
+    seller_id, lines = account.seller_id, account.product_lines
+    bound = {"seller": seller_id, "now": chosen.run.now, "lines": lines, **values}
     if isinstance(card_ids, range | Sample):
         where = f"{among('c.id', card_ids)} AND {where}"
     elif card_ids is not None:
@@ -251,15 +242,22 @@ async def _read_rows(
     # Without sales, `sale_id` would be null for every card, so it is not read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     columns += ["guards"] if chosen.guards else []
-    columns += [] if games is None else ["game_has_rules"]
+    columns += ["line"] if _is_by_game(chosen.run) else []
     columns += [] if market.is_empty else KEYS
-    return await integer_frame(
-        session, columns, sql, bound, _ABSENT_AS_ZERO, few=_are_few(card_ids)
+    rows, games = await each_of(
+        session,
+        integer_frame(session, columns, sql, bound, _ABSENT_AS_ZERO, few=are_few(card_ids)),
+        games_with_rules(session, account, chosen),
     )
+    if games is None:
+        return rows
+    places = [lines.index(game) + 1 for game in games]
+    return rows.with_columns(game_has_rules=pl.col("line").is_in(places)).drop("line")
 
 
-def _are_few(card_ids: Sequence[int] | None) -> bool:
-    return card_ids is not None and not isinstance(card_ids, range | Sample)
+def _is_by_game(run: Run) -> bool:
+    """Return whether the run prices the cards of some games."""
+    return bool(run.own_rules) and not run.every_game
 
 
 async def games_with_rules(
@@ -271,14 +269,11 @@ async def games_with_rules(
     the run does not need them, because it prices the cards of all games or of no game.
     """
     run = chosen.run
-    if run.every_game or not run.own_rules:
+    if not _is_by_game(run):
         return None
     own = {rule.id for rule in run.own_rules}
-    bound: dict[str, object] = {
-        "seller": account.seller_id,
-        "now": run.now,
-        "lines": account.product_lines,
-    }
+    lines = account.product_lines
+    bound: dict[str, object] = {"seller": account.seller_id, "now": run.now, "lines": lines}
     conditions = [
         condition_of(selection, bound, f"g{place}")
         for place, (id, selection) in enumerate(chosen.rules)
@@ -439,7 +434,6 @@ def _cards(rows: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
     unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
     flags = pl.col("flags")
     cards = rows.rename({"price": "current_price"}).with_columns(
-        pl.col("^game_has_rules$").cast(pl.Boolean),
         pl.col("observed_at").cast(TIME),
         custom=flags % 2 == 1,
         my_store_priced=flags // 2 % 2 == 1,

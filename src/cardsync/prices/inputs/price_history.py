@@ -13,13 +13,11 @@ from datetime import datetime
 from typing import Final
 
 import polars as pl
-from sqlalchemy import text
 
 from cardsync.platform.database.copy import read_rows
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.prices.engine.periods import day_start, week_start
 from cardsync.prices.engine.rules import CapPeriod
@@ -103,7 +101,7 @@ async def period_starts(
         day=columns.get("day", "NULL::numeric"),
         week=columns.get("week", "NULL::numeric"),
     )
-    return await read_rows(session, sql, schema)
+    return await read_rows(session, sql, schema, few=are_few(card_ids))
 
 
 async def unsold(
@@ -147,13 +145,9 @@ async def unsold(
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
     schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}
-    if isinstance(session, Reading):
-        frame = await read_rows(session, sql, schema)
-    else:
-        if card_ids is None or isinstance(card_ids, range | Sample):
-            await session.execute(text(joined_by_hash()))
-        frame = await read_rows(session, sql, schema)
-        await session.execute(text(joined_as_planned()))
+    few = are_few(card_ids)
+    settings = None if few else (joined_by_hash(), joined_as_planned())
+    frame = await read_rows(session, sql, schema, few=few, around=settings)
     return frame.with_columns(pl.col(name).cast(TIME) for name in times)
 
 
@@ -214,6 +208,11 @@ async def past_of(
         unsold(session, seller_id, run, card_ids),
     )
     return Past(begins(run, zone), starts, unsold_since)
+
+
+def are_few(card_ids: Sequence[int] | None) -> bool:
+    """Return whether the ids are a list of cards."""
+    return card_ids is not None and not isinstance(card_ids, range | Sample)
 
 
 def _are_part(card_ids: Sequence[int] | None) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.read_sources import Source, rows_of, rows_once
 from cardsync.stock.cards.names_in_search import NamesOf, known_names, with_names
 from cardsync.stock.search.compile import Where, compile_query
 from cardsync.stock.search.fields import QueryError
@@ -46,7 +46,7 @@ async def need_readable(
         tree = parse(query)
         compile_query(
             tree,
-            await known_names(rows_of(source), seller_id, tree),
+            await known_names(rows_once(source), seller_id, tree),
             of_rule=True,
         )
     except QueryError as e:
@@ -64,7 +64,7 @@ async def selections(
     """
     trees = [_tree(query) for query in queries]
     readable = [tree for tree in trees if isinstance(tree, Tree)]
-    known = await known_names(rows_of(source), seller_id, *readable) if readable else None
+    known = await known_names(rows_once(source), seller_id, *readable) if readable else None
     found = []
     for query, tree in zip(queries, trees, strict=True):
         if not query:

@@ -91,14 +91,14 @@ async def live_run(session: Source, seller_id: int, now: datetime) -> tuple[Acco
     """Return the seller's account and its run at this time."""
     account, rules, sales = await each_of(
         session,
-        _account(session, seller_id),
+        account_of(session, seller_id),
         rules_of(session, seller_id),
         sales_of(session, seller_id),
     )
     return account, _run(account, now, rules, sales)
 
 
-async def _account(session: Source, seller_id: int) -> Account:
+async def account_of(session: Source, seller_id: int) -> Account:
     if isinstance(session, Reading):
         [account] = await rows_as(session, Account, seller_id, "")
         return account

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final, overload
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.platform.database.read_sources import rows_of
+from cardsync.platform.database.read_sources import Source, rows_of
 
 # A sample of runs is as exact as one of single cards, even if a shop's file is sorted (ADR 55).
 RUN: Final = 16
 # Each step skips to the next ids that the seller has, because ids of sellers are mixed.
 _FIRSTS: Final = """
     WITH RECURSIVE part (n) AS (
-        (SELECT id / :ids FROM card WHERE seller_id = :seller ORDER BY id LIMIT 1)
+        (SELECT id / :ids FROM card WHERE seller_id = :seller
+            AND EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET :few)
+          ORDER BY id LIMIT 1)
          UNION ALL
         SELECT (SELECT id / :ids FROM card WHERE seller_id = :seller
                    AND id >= (part.n + 1) * :ids ORDER BY id LIMIT 1)
@@ -47,9 +47,12 @@ class Sample(Sequence[int]):
         return self._ids[index]
 
 
-async def sample_of(session: AsyncSession, seller_id: int, one_in: int) -> Sample | None:
-    """Return the sample that has one card in `one_in`; None for all cards."""
+async def sample_of(source: Source, seller_id: int, one_in: int, few: int = 0) -> Sample | None:
+    """Return the sample that has one card in `one_in`; None for all cards, also if the seller has
+    at most `few` cards. Cards that are gone count, too, so that an index alone answers.
+    """
     if one_in == 1:
         return None
-    values = {"seller": seller_id, "ids": RUN * one_in}
-    return Sample([first for (first,) in await rows_of(session)(_FIRSTS, values)])
+    values = {"seller": seller_id, "ids": RUN * one_in, "few": few}
+    firsts = [first for (first,) in await rows_of(source)(_FIRSTS, values)]
+    return Sample(firsts) if firsts else None

@@ -29,9 +29,9 @@ async def asked_prices(
     given: PricesAsked,
 ) -> Preview:
     """Return the figures of all cards. Raises InvalidRule, InvalidQuery, InvalidPayload."""
-    async with preview.reading(database, caller, settings) as session:
-        effect = await preview.priced(session, caller, given, now)
-        return await preview.figures(session, caller, effect)
+    async with preview.reading(database, caller, settings) as reads:
+        effect = await preview.priced(reads, caller, given, now)
+        return await preview.figures(reads, caller, effect)
 
 
 async def table_of_prices(
@@ -43,8 +43,8 @@ async def table_of_prices(
     kind: str,
 ) -> bytes | Made:
     """Return every card as CSV or Parquet. Raise the same errors as `asked_prices`."""
-    async with preview.reading(database, caller, settings) as session:
-        effect = await preview.priced(session, caller, given, now)
+    async with preview.reading(database, caller, settings) as reads:
+        effect = await preview.priced(reads, caller, given, now)
         return await asyncio.to_thread(lambda: made(preview.every_card(effect.cards, kind)))
 
 
@@ -54,8 +54,8 @@ async def compared_presets(
     settings: Settings,
     now: datetime,
 ) -> Compared:
-    async with preview.reading(database, caller, settings) as session:
-        return await presets.compare(session, caller, now, sample=False)
+    async with preview.reading(database, caller, settings) as reads:
+        return await presets.compare(reads, caller, now, sample=False)
 
 
 async def sampled_presets(
@@ -67,9 +67,8 @@ async def sampled_presets(
     """Compare the presets on a sample of the cards if there are many. Like a draft, it holds no
     lease.
     """
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        return await presets.compare(session, caller, now, sample=True)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return await presets.compare(reads, caller, now, sample=True)
 
 
 async def drafted_rule(
@@ -79,9 +78,8 @@ async def drafted_rule(
     now: datetime,
     given: DraftAsked,
 ) -> Draft:
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        return await draft.preview_draft(session, caller, given, now)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return await draft.preview_draft(reads, caller, given, now)
 
 
 async def drafted_promotion(
@@ -91,9 +89,8 @@ async def drafted_promotion(
     now: datetime,
     given: PromotionAsked,
 ) -> PromotionEffect:
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        return await promotion.preview_promotion(session, caller, given, now)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return await promotion.preview_promotion(reads, caller, given, now)
 
 
 async def past_prices(

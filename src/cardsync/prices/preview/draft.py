@@ -16,11 +16,10 @@ from typing import Final
 
 import msgspec
 import polars as pl
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.platform.value_types import Values
 from cardsync.prices.engine.rules import Rule
@@ -38,8 +37,6 @@ LARGEST: Final = 10
 # With more than FEW cards, a first preview may use a sample: one card in ONE_IN.
 FEW: Final = 40_000
 ONE_IN: Final = 16
-# Cards that are gone count, too, so that an index alone answers.
-_MANY: Final = f"SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET {FEW})"
 # The id of a draft that is no saved rule. No saved rule has this id.
 UNSAVED: Final = -1
 
@@ -76,7 +73,7 @@ class Draft:
 
 
 async def preview_draft(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     given: DraftAsked,
     now: datetime,
@@ -88,27 +85,30 @@ async def preview_draft(
     """
     caller.must_be_owner()
     seller_id = caller.seller_id
-    account, live = await live_run(session, seller_id, now)
+    (account, live), sample = await each_of(
+        source,
+        live_run(source, seller_id, now),
+        sample_of_many(source, seller_id, asked=bool(given.sample)),
+    )
+    one_in = one_in_of(sample)
     draft, former = read_draft(given.rule, given.rule_id, list(live.rules))
-    query = await need_readable(session, seller_id, draft.query, "rule.query")
+    query = await need_readable(source, seller_id, draft.query, "rule.query")
     draft = replace(draft, query=query)
     rules = beside(live.rules, draft)
     kept = rules[:-1]
     queries = [draft.query] + ([former.query] if former is not None and former.live else [])
     # Most drafts have the query of the rule that they change.
-    found = await selections(session, seller_id, [*dict.fromkeys(queries)])
+    found = await selections(source, seller_id, [*dict.fromkeys(queries)])
     bound: Values = {}
     conditions = [
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
     ]
-    one_in = await one_in_of(session, seller_id) if given.sample else 1
-    sample = await sample_of(session, seller_id, one_in)
     where = f"{ON_SALE} AND ({' OR '.join(conditions)})"
     run = replace(live, rules=rules)
-    effect = await simulate_stock(await read_stock(session, account, run, where, sample, **bound))
+    effect = await simulate_stock(await read_stock(source, account, run, where, sample, **bound))
     out = effect.cards
     only = len(found) == 1
-    selects = out.height if only else await _selected(session, seller_id, now, found[0], sample)
+    selects = out.height if only else await _selected(source, seller_id, now, found[0], sample)
     governs = out.filter(_held_by(draft, effect.run)).height
     shadows = (
         set(out["rule_id"].unique().drop_nulls())
@@ -116,7 +116,7 @@ async def preview_draft(
         else set()
     )
     order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
-    figures = await preview.figures(session, caller, effect, LARGEST)
+    figures = await preview.figures(source, caller, effect, LARGEST)
     return Draft(
         selects * one_in,
         governs * one_in,
@@ -136,9 +136,14 @@ def _held_by(draft: Rule, run: Run) -> pl.Expr:
     return pl.col("guards") // (1 << bit) % 2 == 1
 
 
-async def one_in_of(session: AsyncSession, seller_id: int) -> int:
-    """Return of how many cards a sample has one: one, if the shop has few cards."""
-    return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
+async def sample_of_many(source: Source, seller_id: int, *, asked: bool) -> Sample | None:
+    """Return the sample of a first preview, if one is asked for and the shop has many cards."""
+    return await sample_of(source, seller_id, ONE_IN, FEW) if asked else None
+
+
+def one_in_of(sample: Sample | None) -> int:
+    """Return of how many cards a sample has one: one, if all cards are priced. Pure."""
+    return 1 if sample is None else ONE_IN
 
 
 def times(figures: Preview, one_in: int) -> Preview:
@@ -188,7 +193,7 @@ def read_draft(
 
 
 async def _selected(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     now: datetime,
     selection: Selection,
@@ -199,4 +204,5 @@ async def _selected(
     if sample is not None:
         where = f"{among('c.id', sample)} AND {where}"
     counted = f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE} AND {where}"
-    return int(await session.scalar(text(counted), bound) or 0)
+    [[count]] = await rows_of(source)(counted, bound)
+    return int(count)

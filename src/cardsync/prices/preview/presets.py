@@ -12,18 +12,23 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
+from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.prices.engine.preset_rules import PRESETS
 from cardsync.prices.engine.rules import Rule
+from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import Stock, read_stock, simulate_stock
-from cardsync.prices.inputs.rule_rows import all_rows, live_run, rule_of
-from cardsync.prices.inputs.sampled_cards import sample_of
+from cardsync.prices.inputs.rule_rows import (
+    account_of,
+    all_rows,
+    rule_of,
+    sales_of,
+    seller_pricing,
+)
 from cardsync.prices.models import PricingRule
 from cardsync.prices.preview import preview
-from cardsync.prices.preview.draft import UNSAVED, one_in_of, times
+from cardsync.prices.preview.draft import UNSAVED, one_in_of, sample_of_many, times
 from cardsync.prices.preview.schemas import PresetShown
 
 # The number of largest moves that are shown as examples.
@@ -40,7 +45,7 @@ class Compared(NamedTuple):
 
 
 async def compare(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     now: datetime,
     *,
@@ -50,26 +55,31 @@ async def compare(
     Raise OwnerRequired.
     """
     caller.must_be_owner()
-    rows = await all_rows(session, PricingRule, caller.seller_id)
+    seller_id = caller.seller_id
+    rows, account, sales, sampled = await each_of(
+        source,
+        all_rows(source, PricingRule, seller_id),
+        account_of(source, seller_id),
+        sales_of(source, seller_id),
+        sample_of_many(source, seller_id, asked=sample),
+    )
+    one_in = one_in_of(sampled)
     live = {row.preset for row in rows}
     own = [
         rule_of(row)
         for row in rows
         if row.preset is None and row.priority != DEFAULT_PRIORITY and row.state == "published"
     ]
-    account, run = await live_run(session, caller.seller_id, now)
     # All presets select the same cards, so their drafts share an id, which is the cards' `rule_id`.
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
-    every = replace(run, rules=[*own, *drafts.values()])
-    one_in = await one_in_of(session, caller.seller_id) if sample else 1
-    sampled = await sample_of(session, caller.seller_id, one_in)
-    read = await read_stock(session, account, every, card_ids=sampled)
+    every = Run([*own, *drafts.values()], seller_pricing(account), now, sales)
+    read = await read_stock(source, account, every, card_ids=sampled)
     # Memory keeps the figures of each preset, not its cards.
     effects = [
         await preview.summed(await simulate_stock(_priced_by(read, draft)), EXAMPLES)
         for draft in drafts.values()
     ]
-    shown = await preview.figures_of(session, caller, effects)
+    shown = await preview.figures_of(source, caller, effects)
     return Compared(
         [
             PresetShown(preset, draft.name, preset in live, times(figures, one_in))

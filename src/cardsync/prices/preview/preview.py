@@ -20,13 +20,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 import polars as pl
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.lease import held_to_read
+from cardsync.platform.database.read_sources import Source, each_of, rows_last
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.csv_table import encoded_frame
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.platform.settings import Settings
@@ -84,12 +84,18 @@ class PricesAsked(msgspec.Struct):
     search: str | None = None
 
 
+_CARDS: Final = """
+    SELECT marketplace_id, id, product_name, set_name, condition_label FROM card
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
 @asynccontextmanager
 async def reading(
     database: Database,
     caller: Caller,
     settings: Settings,
-) -> AsyncIterator[AsyncSession]:
+) -> AsyncIterator[Reading]:
     """Open the snapshot from which a preview is made, and hold the lease while it is read. A
     preview that waits for a free slot holds no lease meanwhile.
     """
@@ -97,13 +103,13 @@ async def reading(
     async with (
         database.slots.of(caller.seller_id, Work.PRICES_ALL),
         held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
-        database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session,
+        database.readings.of(caller.seller_id, settings.read_seconds) as reads,
     ):
-        yield session
+        yield reads
 
 
 async def priced(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     given: PricesAsked,
     now: datetime,
@@ -113,15 +119,15 @@ async def priced(
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
     seller_id = caller.seller_id
-    account, live = await live_run(session, seller_id, now)
-    run = await asked(session, seller_id, given.rules, given.sales, live)
+    account, live = await live_run(source, seller_id, now)
+    run = await asked(source, seller_id, given.rules, given.sales, live)
     bound: Values = {}
-    where = await _where(session, seller_id, given.search, bound)
-    return await simulate_stock(await read_stock(session, account, run, where, **bound))
+    where = await _where(source, seller_id, given.search, bound)
+    return await simulate_stock(await read_stock(source, account, run, where, **bound))
 
 
 async def asked(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     given_rules: Sequence[Mapping[str, object]] | None,
     given_sales: Sequence[Mapping[str, object]] | None,
@@ -144,7 +150,7 @@ async def asked(
     for kind, asked_for in queries.items():
         for query in dict.fromkeys(asked_for):
             field = f"{kind}[{asked_for.index(query)}].query"
-            read[query] = await need_readable(session, seller_id, query, field)
+            read[query] = await need_readable(source, seller_id, query, field)
     return replace(
         live,
         rules=[replace(rule, query=read.get(rule.query, rule.query)) for rule in rules],
@@ -153,15 +159,15 @@ async def asked(
 
 
 async def _where(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     search: str | None,
     bound: dict[str, object],
 ) -> str:
     if not search:
         return ON_SALE
-    search = await need_readable(session, seller_id, search, "search")
-    [selection] = await selections(session, seller_id, [search])
+    search = await need_readable(source, seller_id, search, "search")
+    [selection] = await selections(source, seller_id, [search])
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
 
 
@@ -182,13 +188,13 @@ class Summed(NamedTuple):
 
 
 async def figures(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     effect: Effect,
     most: int = LARGEST,
 ) -> Preview:
     """Return the preview with the largest moves."""
-    [shown] = await figures_of(session, caller, [await summed(effect, most)])
+    [shown] = await figures_of(source, caller, [await summed(effect, most)])
     return shown
 
 
@@ -208,13 +214,13 @@ async def summed(effect: Effect, most: int) -> Summed:
     return await asyncio.to_thread(add_up)
 
 
-async def figures_of(
-    session: AsyncSession, caller: Caller, effects: Sequence[Summed]
-) -> list[Preview]:
+async def figures_of(source: Source, caller: Caller, effects: Sequence[Summed]) -> list[Preview]:
     """Return a preview for each of the figures. The cards of all are read together."""
-    known = await cards_of(session, caller.seller_id, [id for one in effects for id in one.ids])
-    live = [rule for one in effects for rule in one.run.live]
-    observed = await observed_for(session, live)
+    known, observed = await each_of(
+        source,
+        cards_of(source, caller.seller_id, [id for one in effects for id in one.ids]),
+        observed_for(source, [rule for one in effects for rule in one.run.live]),
+    )
     return [
         Preview(
             **one.counts,
@@ -279,18 +285,15 @@ class KnownCard(NamedTuple):
 
 
 async def cards_of(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     marketplace_ids: Sequence[int],
 ) -> Mapping[int, KnownCard]:
-    """Return ids, names, sets and conditions of cards by their marketplace ids."""
-    found = await session.execute(
-        text(
-            "SELECT marketplace_id, id, product_name, set_name, condition_label FROM card"
-            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
-        ),
-        {"seller": seller_id, "ids": list(marketplace_ids)},
-    )
+    """Return ids, names, sets and conditions of cards by their marketplace ids. A reading's message
+    with this read is its last.
+    """
+    values = {"seller": seller_id, "ids": list(marketplace_ids)}
+    found = await rows_last(source)(_CARDS, values) if marketplace_ids else ()
     known = {row[0]: KnownCard(*row[1:]) for row in found}
     return defaultdict(KnownCard, known)
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 import polars as pl
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.money import UNITS_PER_CENT, dollars
 from cardsync.platform.value_types import JsonObject, Values
 from cardsync.prices.engine.expressions import cents, scaled
@@ -45,25 +45,25 @@ class PromotionAsked(msgspec.Struct):
 
 
 async def preview_promotion(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     given: PromotionAsked,
     now: datetime,
 ) -> PromotionEffect:
     """Preview the promotion as if it were active now. Raise InvalidRule, InvalidQuery, NotFound."""
     caller.must_be_owner()
-    account, live = await live_run(session, caller.seller_id, now)
+    account, live = await live_run(source, caller.seller_id, now)
     sale = read_sale(given.sale, given.sale_id, list(live.sales), now)
-    query = await need_readable(session, caller.seller_id, sale.query, "sale.query")
+    query = await need_readable(source, caller.seller_id, sale.query, "sale.query")
     sale = as_if_on(replace(sale, query=query), now)
     others = [one for one in live.sales if one.id != sale.id]
     bound: Values = {}
-    [selection] = await selections(session, caller.seller_id, [query])
+    [selection] = await selections(source, caller.seller_id, [query])
     where = f"{ON_SALE} AND c.quantity > 0 AND {condition_of(selection, bound, 'p')}"
     stock = await read_stock(
-        session, account, replace(live, sales=[*others, sale]), where, costed=True, **bound
+        source, account, replace(live, sales=[*others, sale]), where, costed=True, **bound
     )
-    return await _shown(session, caller, await simulate_stock(stock), sale)
+    return await _shown(source, caller, await simulate_stock(stock), sale)
 
 
 def read_sale(
@@ -99,13 +99,13 @@ def as_if_on(sale: Sale, now: datetime) -> Sale:
 
 
 async def _shown(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     effect: Effect,
     sale: Sale,
 ) -> PromotionEffect:
     seen = judged(effect, sale)
-    known = await cards_of(session, caller.seller_id, seen.largest["marketplace_id"].to_list())
+    known = await cards_of(source, caller.seller_id, seen.largest["marketplace_id"].to_list())
     return PromotionEffect(
         **seen.counts,
         largest=[largest_move(row, "asks", known, effect.run) for row in seen.largest.to_dicts()],

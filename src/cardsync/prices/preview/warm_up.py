@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 import psycopg
-from sqlalchemy.exc import NoResultFound, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
@@ -21,10 +21,11 @@ from cardsync.prices.engine.preset_rules import preset_rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.engine.seller_pricing import SellerPricing
 from cardsync.prices.engine.simulate import simulate
-from cardsync.prices.inputs.rule_rows import live_run, rules_of, sales_of
+from cardsync.prices.inputs.rule_rows import live_run
 
 # No seller has this id, so these reads find nothing.
 _NOBODY: Final = 0
+_SECONDS: Final = 5
 # As many as a sample of a large shop, for which Polars starts its threads.
 _CARDS: Final = 20_000
 
@@ -33,11 +34,9 @@ async def warm_up(database: Database) -> None:
     await asyncio.to_thread(_price_cards)
     # The first read that needs the database reports its failure.
     with suppress(errors.Problem, SQLAlchemyError, psycopg.Error, OSError):
-        async with database.tenant(_NOBODY, snapshot=True) as session:
-            await rules_of(session, _NOBODY)
-            await sales_of(session, _NOBODY)
-            with suppress(NoResultFound):
-                await live_run(session, _NOBODY, clock.now())
+        async with database.readings.of(_NOBODY, _SECONDS) as reads:
+            with suppress(ValueError):
+                await live_run(reads, _NOBODY, clock.now())
 
 
 def _price_cards() -> None:
