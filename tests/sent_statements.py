@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import pytest
 from psycopg.pq import Trace
@@ -26,11 +26,19 @@ prepared = pytest.mark.skipif(
 )
 
 
+class Transaction(NamedTuple):
+    """Everything that a committed transaction sent, with its values, and its round trips."""
+
+    sent: str
+    round_trips: int
+
+
 class Counted:
     """The statements that were sent until the last `read`, which the end of the block calls."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.transactions: list[Transaction] = []
         self.round_trips = 0
         self._written: list[tuple[PGconn, TextIO]] = []
 
@@ -56,7 +64,13 @@ class Counted:
             pgconn.untrace()
 
     def _add(self, written: str) -> None:
+        sent, trips = "", 0
         for direction, kind, text in MESSAGE.findall(written):
+            sent += text if direction == "F" else ""
+            trips += (direction, kind) == ("B", "ReadyForQuery")
+            if (direction, kind) == ("B", "CommandComplete") and '"COMMIT"' in text:
+                self.transactions.append(Transaction(sent, trips + 1))
+                sent, trips = "", -1
             # A text goes out by a simple query or is parsed; prepared before, it is only executed.
             if direction == "F" and kind in ("Query", "Parse", "Execute"):
                 self.sent.append(f"{kind} {text.strip()}")

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.read_sources import Source
-from cardsync.platform.database.session import in_one_message, run
+from cardsync.platform.database.session import Statement, in_one_message, run
 from cardsync.prices.models import DecisionKind
 
 # Selects the pins of accepted recommendations, which have an end. A pin that a person set has no
@@ -47,8 +47,7 @@ _END: Final = """
 """
 
 
-async def put(
-    session: AsyncSession,
+def put(
     seller_id: int,
     kind: DecisionKind,
     ids: Sequence[int],
@@ -63,12 +62,12 @@ async def put(
     until: datetime | None = None,
     by: str | None = None,
     replaces: str | None = None,
-    **values: object,
-) -> None:
-    """Write decisions about these cards; amounts are in ten-thousandths of a dollar. An existing
-    decision stays, unless the SQL condition `replaces` is true of its row `d`.
+) -> Statement:
+    """Return the statement that writes decisions about these cards; amounts are in ten-thousandths
+    of a dollar. An existing decision stays, unless the SQL condition `replaces` is true of its row
+    `d`.
     """
-    values |= {
+    values = {
         "seller": seller_id,
         "kind": kind,
         "ids": list(ids),
@@ -83,20 +82,21 @@ async def put(
         "by": by,
     }
     again = "DO NOTHING" if replaces is None else _REPLACE.format(where=replaces)
-    await run(session, _PUT + again, values)
+    return _PUT + again, values
 
 
-async def drop(
-    session: AsyncSession,
+def drop(
     seller_id: int,
     kind: DecisionKind,
     ids: Sequence[int],
     where: str = "true",
     **values: object,
-) -> int:
-    """Delete the decisions about these cards for which the condition is true; return how many."""
+) -> Statement:
+    """Return the statement that deletes the decisions about these cards for which the condition is
+    true.
+    """
     values |= {"seller": seller_id, "kind": kind, "ids": list(ids)}
-    return await run(session, _DROP.format(where=where), values)
+    return _DROP.format(where=where), values
 
 
 async def end(session: AsyncSession, seller_id: int, kind: DecisionKind, now: datetime) -> None:

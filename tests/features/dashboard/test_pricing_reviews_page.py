@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from cardsync.asgi import create_app
 from cardsync.platform import clock
 from lots_builder import settle
+from sent_statements import counting
 
 PATH = "/pricing/reviews"
 HOSTILE = '<b onclick="x">A & B</b>'
@@ -124,6 +127,28 @@ async def test_one_price_is_accepted_and_several_are_dismissed(shop):
     cards = (await seller.get("/api/cards?sort=name")).json()["cards"]
     assert [card["target_price"] for card in cards] == ["10.00", "10.00", "23.00"]
     assert "Nothing needs review" in (await browser.get(PATH)).text
+
+
+@pytest.fixture
+async def fresh(service, alive):
+    """A web process whose one connection has sent nothing yet."""
+    settings = service.settings.model_copy(update={"database_pool": 1})
+    app = create_app(settings)
+    async with alive(app):
+        yield replace(service, settings=settings, app=app)
+
+
+async def test_an_approval_takes_few_round_trips(shop, fresh):
+    seller, _ = shop
+    browser = await signed_in(replace(seller, service=fresh))
+    first, second, _ = await listed(browser)
+    # The first one queues the agent's task and the refresh of figures, which then wait.
+    await browser.form(PATH, take=take(first), answer="accepted")
+    async with counting(fresh.app.state.database) as sent:
+        done = await browser.form(PATH, take=take(second), answer="accepted")
+        assert "1 price approved." in await after(browser, done)
+    [approval] = [one for one in sent.transactions if "pricing.review_accepted" in one.sent]
+    assert approval.round_trips <= 14
 
 
 async def test_a_script_gets_the_decided_rows_and_the_page_that_follows(shop):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -29,6 +30,7 @@ from cardsync.agents.agentwork.task_kinds import (
 )
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import limits
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.work.jobs import mark_due_by
 
@@ -148,8 +150,15 @@ async def enqueue_task(
     return task.id
 
 
+_OLDEST_WAITING: Final = """
+    AND kind = :kind AND (status = 'pending'
+         OR status = 'claimed' AND claim_expires_at <= :now AND attempt + 1 < :attempts)
+    ORDER BY id LIMIT 1
+"""
+
+
 async def waiting_task(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     kind: str,
     now: datetime,
@@ -157,18 +166,9 @@ async def waiting_task(
     """Return the oldest waiting task of a kind. A task whose claim expired waits, too, if it has
     attempts left.
     """
-    back = (AgentTask.claim_expires_at <= now) & (AgentTask.attempt + 1 < ATTEMPTS)
-    found: AgentTask | None = await session.scalar(
-        select(AgentTask)
-        .where(
-            AgentTask.seller_id == seller_id,
-            AgentTask.kind == kind,
-            or_(AgentTask.status == "pending", (AgentTask.status == "claimed") & back),
-        )
-        .order_by(AgentTask.id)
-        .limit(1)
-    )
-    return found
+    values = {"kind": kind, "now": now, "attempts": ATTEMPTS}
+    rows = await rows_as(source, AgentTask, seller_id, _OLDEST_WAITING, **values)
+    return next(iter(rows), None)
 
 
 async def enqueue_routine(

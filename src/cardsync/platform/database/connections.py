@@ -93,6 +93,7 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
     longest = inf
     slow = inf
     spread = Spread()
+    _is_begun = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -126,6 +127,21 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
             await connection.close()
             raise
         return connection
+
+    @contextmanager
+    def beginning(self) -> Iterator[str]:
+        """Yield the statement that begins a transaction, which the block sends in its message. The
+        driver itself would wait for the answer before it sends the message.
+        """
+        self._is_begun = True
+        try:
+            yield self._get_tx_start_command().decode()
+        finally:
+            self._is_begun = False
+
+    def _start_query(self) -> PQGen[None]:
+        if not self._is_begun:
+            yield from super()._start_query()
 
     async def wait(
         self,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -40,6 +40,9 @@ from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
 from cardsync.platform.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
+
+# A statement with the values that it names.
+Statement: TypeAlias = tuple[str, Mapping[str, object]]
 
 # The key of the seal in a session's `info`.
 SEAL = "seal"
@@ -160,7 +163,8 @@ class Database:
             if seconds is not None:
                 bounds = {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"}
                 beginning.append(_BOUNDS)
-            await in_one_message(session, beginning, bounds)
+            with cast(BoundedConnection, await driver(session)).beginning() as begin:
+                await in_one_message(session, [begin, *beginning], bounds)
             yield session
             for last in session.info.pop(_LAST, {}).values():
                 await last(session)
@@ -233,14 +237,20 @@ async def in_one_message(
     """
     if isinstance(session, Reading):
         return await session.together(statements, values, named=True)
-    bound = [one.whole() if isinstance(one, Planned) else kept_named(one) for one in statements]
-    every, each = range(len(bound)), [values] * len(bound)
-    return await piped(await driver(session), bound, every, each, named=every)
+    whole = [one.statement if isinstance(one, Planned) else one for one in statements]
+    return await run_all(session, [(one, values) for one in whole])
+
+
+async def run_all(session: AsyncSession, statements: Sequence[Statement]) -> list[list[Any]]:
+    """Run statements, each with values of its own, in one round trip, and return the rows of each."""
+    bound, every = [kept_named(one) for one, _ in statements], range(len(statements))
+    values = [of for _, of in statements]
+    return await piped(await driver(session), bound, every, values, named=every)
 
 
 class SessionReading(Reading):
     """Reads in a session's transaction, which see what it has written. In a session itself, reads
-    that run concurrently do not share messages.
+    that run concurrently would not share messages.
     """
 
     def __init__(self, session: AsyncSession) -> None:
@@ -248,6 +258,7 @@ class SessionReading(Reading):
         self._session = session
 
     async def _answers(self, asked: Asked, *, last: bool) -> list[list[TupleRow]]:
+        await self._session.flush()
         statements = [one if isinstance(one, str) else one.whole() for one in asked.parts]
         every, connection = range(len(statements)), await driver(self._session)
         values, named, binary = asked.values, asked.named, asked.binary

@@ -121,10 +121,8 @@ async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
 async def _write_marks(seller_id: int, began: dict[str, str | None], session: AsyncSession) -> None:
     figures: list[Figure] = sorted(session.info.pop(_MARKED))
     values = {"seller": seller_id, "figures": figures, "now": clock.now()}
-    await session.execute(text(_MARK), values | began)
-    for figure in figures:
-        if figure in AT_ONCE:
-            await enqueue(session, TASKS[figure], seller_id=seller_id)
+    tasks = [TASKS[figure] for figure in figures if figure in AT_ONCE]
+    await enqueue(session, *tasks, seller_id=seller_id, first=[(_MARK, values | began)])
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ the sweep finds the work itself through `work_due`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
@@ -23,7 +23,7 @@ from structlog.contextvars import bound_contextvars
 
 from cardsync.platform import clock
 from cardsync.platform.database.columns import Base, BigInt, KeyPart
-from cardsync.platform.database.session import Database, driver
+from cardsync.platform.database.session import Database, Statement, driver, run_all
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import Origin, origin
 
@@ -107,35 +107,45 @@ async def with_its_name(
         return await call_next()
 
 
-_WAITING = text(
+_WAITING: Final = (
     "SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE"
 )
 
 
-async def enqueue(session: AsyncSession, task: AnyTask, *, seller_id: int) -> None:
-    """Defer `task` inside this session's transaction, unless a job of the seller is already
-    waiting.
+async def enqueue(
+    session: AsyncSession, *tasks: AnyTask, seller_id: int, first: Sequence[Statement] = ()
+) -> None:
+    """Defer the tasks inside this session's transaction, unless a job of the seller is already
+    waiting. The statements `first` run before.
 
     One job does one piece of work and queues the next job behind all others, so that a seller who
     uploads fifty files does not delay other sellers by fifty.
     """
+    turns = [nudging(task, seller_id)["queueing_lock"] for task in tasks]
+    # A waiting job is locked until this transaction commits, so that no worker takes the job before
+    # its work is visible.
+    asked = [*first, *((_WAITING, {"turn": turn}) for turn in turns)]
+    rows = await run_all(session, asked)
+    for task, waiting in zip(tasks, rows[len(first) :], strict=True):
+        if not waiting:
+            await _defer(session, task, seller_id)
+
+
+async def _defer(session: AsyncSession, task: AnyTask, seller_id: int) -> None:
     nudge = nudging(task, seller_id)
     connection = await driver(session)
     deferrer = task.configure(connection=connection, **nudge)
-    # A waiting job is locked until this transaction commits, so that no worker takes the job before
-    # its work is visible.
-    while await session.scalar(_WAITING, {"turn": nudge["queueing_lock"]}) is None:
-        try:
-            async with connection.transaction():
-                await deferrer.defer_async(seller_id=seller_id)
-        except AlreadyEnqueued:
-            continue
-        except ConnectorException as e:
-            # Raise the driver's own error, which callers handle: an unavailable database is
-            # answered 503.
-            cause = e.__cause__ or e
-            raise cause from None
-        return
+    try:
+        async with connection.transaction():
+            await deferrer.defer_async(seller_id=seller_id)
+    except AlreadyEnqueued:
+        # Another transaction queued a job meanwhile, which a worker may have taken already.
+        await enqueue(session, task, seller_id=seller_id)
+    except ConnectorException as e:
+        # Raise the driver's own error, which callers handle: an unavailable database is answered
+        # 503.
+        cause = e.__cause__ or e
+        raise cause from None
 
 
 async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:

@@ -17,13 +17,19 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.market.of_cards import the_market
 from cardsync.platform import errors
 from cardsync.platform.concurrency import at_once
-from cardsync.platform.database.session import SessionReading, in_one_message, run
+from cardsync.platform.database.session import (
+    SessionReading,
+    Statement,
+    in_one_message,
+    run,
+    run_all,
+)
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.value_types import JsonMapping, JsonObject, Row
 from cardsync.prices import standing
 from cardsync.prices.decisions.confirmed import confirm
 from cardsync.prices.decisions.ended import Applied, ended
-from cardsync.prices.decisions.on_sale import note_accepted
+from cardsync.prices.decisions.on_sale import note_sales
 from cardsync.prices.decisions.set_targets import (
     NewTarget,
     apply_targets,
@@ -99,10 +105,10 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
         NewTarget(cards[number].card_id, _proposed(row), row.rule_id)
         for number, row in taken.items()
     ]
-    run_id = await apply_targets(session, state, targets, "review", caller.actor, now)
+    also = _let_pass(caller, taken, now)
     if reduced := {number: sale for number in taken if (sale := asks[number].sale_id)}:
-        await note_accepted(session, caller.seller_id, reduced, now)
-    await _let_pass(session, caller, taken, now)
+        also += note_sales(caller.seller_id, reduced, now)
+    run_id = await apply_targets(session, state, targets, "review", caller.actor, now, also)
     return Accepted(taken, said, run_id, known=cards)
 
 
@@ -116,13 +122,12 @@ def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
     return FeedEntry(f"pricing.review_{answer}", f"{len(cards):,} {of} {did}", undo)
 
 
-async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: datetime) -> None:
-    """Store the accepted prices, so that later runs let them pass and do not count them as
-    leaps.
+def _let_pass(caller: Caller, taken: Rows, now: datetime) -> list[Statement]:
+    """Return the statements that store the accepted prices, so that later runs let them pass and do
+    not count them as leaps.
     """
     seller_id, ids, rows = caller.seller_id, [*taken], taken.values()
-    await standing.put(
-        session,
+    accepted = standing.put(
         seller_id,
         "accepted",
         ids,
@@ -132,7 +137,8 @@ async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: dat
         by=caller.actor,
         replaces="true",
     )
-    await confirm(session, seller_id, ids, [row.evidence["result"] for row in rows], now)
+    results = [row.evidence["result"] for row in rows]
+    return [accepted, confirm(seller_id, ids, results, now)]
 
 
 def _refusal(row: Proposal, card: Row, now: datetime) -> errors.Problem | None:
@@ -237,15 +243,12 @@ async def _forget(
 ) -> None:
     """Delete the prices accepted at the time `at`, and restore the prices accepted before them."""
     seller_id = caller.seller_id
-    await standing.drop(session, seller_id, "confirmed", ids, "d.since = :at", at=at)
-    await standing.drop(session, seller_id, "accepted", ids)
     before = [
         (number, to_units(Decimal(price)), datetime.fromisoformat(since))
         for number, (_, price, since) in zip(ids, was, strict=True)
         if price is not None and since is not None
     ]
-    await standing.put(
-        session,
+    restored = standing.put(
         seller_id,
         "accepted",
         [number for number, _, _ in before],
@@ -254,6 +257,8 @@ async def _forget(
         sinces=[since for _, _, since in before],
         ends=[since + breaker.REMEMBERED for _, _, since in before],
     )
+    confirmed = standing.drop(seller_id, "confirmed", ids, "d.since = :at", at=at)
+    await run_all(session, [confirmed, standing.drop(seller_id, "accepted", ids), restored])
 
 
 REVIEWS: Final = Kind(

@@ -13,6 +13,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.session import Statement, run
 from cardsync.prices import standing
 from cardsync.prices.engine import breaker
 
@@ -51,19 +52,14 @@ async def remember(
     """Store the leaps that the seller confirmed, and delete expired confirmations."""
     await standing.end(session, seller_id, "confirmed", now)
     ids, prices = leaping["marketplace_id"].to_list(), leaping["price"].to_list()
-    await confirm(session, seller_id, ids, prices, now)
+    await run(session, *confirm(seller_id, ids, prices, now))
 
 
-async def confirm(
-    session: AsyncSession,
-    seller_id: int,
-    ids: Sequence[int],
-    prices: Sequence[int],
-    now: datetime,
-) -> None:
-    """Store prices before caps as confirmed, so that they do not stop later runs."""
-    await standing.put(
-        session,
+def confirm(seller_id: int, ids: Sequence[int], prices: Sequence[int], now: datetime) -> Statement:
+    """Return the statement that stores prices before caps as confirmed, so that they do not stop
+    later runs.
+    """
+    return standing.put(
         seller_id,
         "confirmed",
         ids,

@@ -15,6 +15,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.session import run
 from cardsync.prices import standing
 
 _CAPS: Final = {
@@ -90,11 +91,10 @@ async def hold_prices(
         values = {"seller": seller_id, "ids": ended, "lines": list(lines)}
         ended = await session.scalar(text(_PRICED), values)
     if ended:
-        await standing.drop(session, seller_id, "cap", ended)
+        await run(session, *standing.drop(seller_id, "cap", ended))
     new = caps.join(stored, on=list(_CAPS), how="anti", nulls_equal=True)
     for (part,), rows in new.group_by("part"):
-        await standing.put(
-            session,
+        caps_now = standing.put(
             seller_id,
             "cap",
             rows["marketplace_id"].to_list(),
@@ -104,6 +104,7 @@ async def hold_prices(
             asked=rows["asked"].to_list(),
             replaces="true",
         )
+        await run(session, *caps_now)
 
 
 def _caps(limited: pl.DataFrame) -> pl.DataFrame:

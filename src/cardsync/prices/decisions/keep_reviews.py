@@ -17,6 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import run, run_all
 from cardsync.platform.value_types import Row, Values
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
@@ -127,9 +128,7 @@ async def keep_found(
         await session.execute(text(_WAIT), values | _waiting(found.waiting))
     if found.back.height:
         ids = found.back["marketplace_id"].to_list()
-        await standing.drop(session, seller_id, "accepted", ids, _REVIEWED)
-        await standing.put(
-            session,
+        restored = standing.put(
             seller_id,
             "accepted",
             ids,
@@ -140,7 +139,8 @@ async def keep_found(
             replaces=_OTHER_WAY,
         )
         gives_way = {"seller": seller_id, "now": now, "by": _PRICING}
-        await session.execute(text(_GIVE_WAY), gives_way)
+        dropped = standing.drop(seller_id, "accepted", ids, _REVIEWED)
+        await run_all(session, [dropped, restored, (_GIVE_WAY, gives_way)])
     drawn: Values = {"seller": seller_id, "part": found.part}
     if left := _left((await session.execute(text(_IN_DRAW), drawn)).all(), found):
         await session.execute(text(_LEFT), drawn | {"left": left})
@@ -153,8 +153,7 @@ async def keep_found(
 async def _draw(session: AsyncSession, seller_id: int, found: RunFindings, now: datetime) -> None:
     kinds: dict[bool, DecisionKind] = {True: "held_out", False: "twin"}
     for (held,), rows in found.drawn.group_by("held"):
-        await standing.put(
-            session,
+        drawn = standing.put(
             seller_id,
             kinds[bool(held)],
             rows["marketplace_id"].to_list(),
@@ -164,6 +163,7 @@ async def _draw(session: AsyncSession, seller_id: int, found: RunFindings, now: 
             prices=rows["price"].to_list(),
             asked=rows["asked"].to_list(),
         )
+        await run(session, *drawn)
 
 
 def _left(in_draw: Sequence[Row], found: RunFindings) -> list[int]:

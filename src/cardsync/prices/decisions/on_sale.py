@@ -8,7 +8,7 @@ active, so a killed run leaves no target that is served too long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.agents.seller_state.state import Lease, hold_lease
 from cardsync.platform import clock
 from cardsync.platform.database.read_sources import Source, rows_of
-from cardsync.platform.database.session import Database
+from cardsync.platform.database.session import Database, Statement, run_all
 from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.platform.work.jobs import SALES, mark_due_by
 from cardsync.prices import standing
@@ -112,19 +112,8 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
         async with database.tenant(lease.seller_id) as session:
             await hold_lease(session, lease, now)
             pairs = _arrays(part)
-            await _note(session, lease.seller_id, pairs["ids"], pairs["sales"], now)
-
-
-async def note_accepted(
-    session: AsyncSession,
-    seller_id: int,
-    sales: Mapping[int, int],
-    now: datetime,
-) -> None:
-    """Record the sales of targets that were accepted or written outside a run, by card. A run
-    records no sale for a card without a target.
-    """
-    await _note(session, seller_id, [*sales], [*sales.values()], now)
+            sales = dict(zip(pairs["ids"], pairs["sales"], strict=True))
+            await run_all(session, note_sales(lease.seller_id, sales, now))
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
@@ -156,17 +145,17 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
         await mark_due_by(session, seller_id, SALES, now)
 
 
-async def _note(
-    session: AsyncSession,
-    seller_id: int,
-    ids: Sequence[int],
-    sales: Sequence[int],
-    now: datetime,
-) -> None:
-    await standing.put(session, seller_id, "sale", ids, now, sources=sales)
-    entered = {"seller": seller_id, "ids": list(ids), "sales": list(sales), "now": now}
-    await session.execute(text(_ENTER), entered)
-    await note_until(session, seller_id, now)
+def note_sales(seller_id: int, sales: Mapping[int, int], now: datetime) -> list[Statement]:
+    """Return the statements that record the sales of targets, by card. A run records no sale for a
+    card without a target, and neither must another writer of targets.
+    """
+    ids, of_cards = [*sales], [*sales.values()]
+    entered = {"seller": seller_id, "ids": ids, "sales": of_cards, "now": now}
+    return [
+        standing.put(seller_id, "sale", ids, now, sources=of_cards),
+        (_ENTER, entered),
+        (_UNTIL, {"seller": seller_id, "now": now}),
+    ]
 
 
 async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.agents.agentwork.price_tasks import note_push
-from cardsync.agents.agentwork.tasks import end_tasks, enqueue_routine
-from cardsync.agents.seller_state.state import locked
+from cardsync.agents.agentwork.task_kinds import ROUTINE
+from cardsync.agents.agentwork.tasks import end_tasks, enqueue_task, waiting_task
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import rows_as
+from cardsync.platform.database.session import SessionReading
 
 TASK = "apply_price_updates"
 
@@ -26,21 +28,17 @@ async def push_prices(
 ) -> None:
     """Queue a task if the account pushes prices now and no task waits already.
 
-    The account's state row is locked first. `cycle` is the agent's sync cycle that led to the
-    prices: an import of prices in that cycle ends the task.
+    The caller has locked the state row, as each change of the account does. `cycle` is the agent's
+    sync cycle that led to the prices: an import of prices in that cycle ends the task.
     """
-    await locked(session, seller_id)
-    # Read the account again under the lock: each change of the account locks the state row first.
-    statement = (
-        select(Account)
-        .where(Account.seller_id == seller_id)
-        .execution_options(populate_existing=True)
+    reads = SessionReading(session)
+    # A claimed task does not count as waiting, because the agent began it before these prices. A
+    # task with an expired claim is offered again.
+    [account], waiting = await at_once(
+        rows_as(reads, Account, seller_id, ""), waiting_task(reads, seller_id, TASK, now)
     )
-    account = (await session.execute(statement)).scalar_one()
-    if account.entitlements(now).sync_mode == "full":
-        # A claimed task does not count as waiting, because the agent began it before these prices.
-        # A task with an expired claim is offered again.
-        await enqueue_routine(session, seller_id, TASK, {}, now)
+    if waiting is None and account.entitlements(now).sync_mode == "full":
+        await enqueue_task(session, seller_id, TASK, {}, now, priority=ROUTINE)
     if cycle is not None:
         await note_push(session, seller_id, "cycles", cycle)
 

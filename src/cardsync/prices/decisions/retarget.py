@@ -9,14 +9,15 @@ from datetime import datetime
 from typing import Final
 
 import polars as pl
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.platform.database.session import run
+from cardsync.catalog.market.of_cards import the_market
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.session import SessionReading, Statement, run_all
 from cardsync.platform.money import from_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.found_in_run import RunFindings
-from cardsync.prices.decisions.on_sale import note_accepted
+from cardsync.prices.decisions.on_sale import note_sales
 from cardsync.prices.inputs.cards_to_price import price_chosen, read_stock
 from cardsync.prices.inputs.rule_rows import live_run
 
@@ -25,6 +26,7 @@ _CARD_IDS: Final = """
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
      ORDER BY id
 """
+_MANY: Final = 1_000
 _OPEN_GATES: Final = """
     DELETE FROM gate_hold WHERE seller_id = :seller
       AND marketplace_id = ANY (CAST(:ids AS bigint[]))
@@ -38,21 +40,19 @@ _TARGETS: Final = """
 """
 
 
-async def write_targets(
-    session: AsyncSession,
+def write_targets(
     seller_id: int,
     card_ids: Sequence[int],
     prices: Sequence[int | None],
     now: datetime,
-) -> None:
-    """Write targets, which are in ten-thousandths of a dollar."""
-    values = {
+) -> Statement:
+    """Return the statement that writes targets, which are in ten-thousandths of a dollar."""
+    return _TARGETS, {
         "seller": seller_id,
         "ids": [*card_ids],
         "prices": [None if price is None else from_units(price) for price in prices],
         "now": now,
     }
-    await run(session, _TARGETS, values)
 
 
 async def retargeted(
@@ -61,29 +61,42 @@ async def retargeted(
     """Write the targets of cards whose pins have changed. Return the ids of the cards whose target
     moved.
     """
-    found = await session.scalars(text(_CARD_IDS), {"seller": seller_id, "ids": [*marketplace_ids]})
-    account, live = await live_run(session, seller_id, now)
-    stock = await read_stock(session, account, live, card_ids=[*found])
+    reads = SessionReading(session)
+    found, (account, live), market = await at_once(
+        reads.rows(_CARD_IDS, {"seller": seller_id, "ids": [*marketplace_ids]}),
+        live_run(reads, seller_id, now),
+        the_market(reads),
+    )
+    card_ids: list[int] = [id for (id,) in found]
+    # A session reads many cards faster.
+    source = session if len(card_ids) > _MANY else reads
+    stock = await read_stock(source, account, live, card_ids=card_ids, market=market)
     priced = await price_chosen(stock)
     asked = priced.select("marketplace_id", "sale_id", "pin", "target")
     asked = asked.with_columns(id=stock.cards["id"], was=stock.cards["target_price"])
-    await _let_go(session, seller_id, asked)
     on_sale = asked.filter(pl.col("sale_id").is_not_null() & pl.col("target").is_not_null())
-    await note_accepted(
-        session, seller_id, dict(on_sale.select("marketplace_id", "sale_id").iter_rows()), now
-    )
+    sales = dict(on_sale.select("marketplace_id", "sale_id").iter_rows())
     moved = asked.filter(pl.col("target").ne_missing(pl.col("was")))
     ids: list[int] = moved["id"].to_list()
-    await write_targets(session, seller_id, ids, moved["target"].to_list(), now)
+    statements = [
+        *_let_go(seller_id, asked),
+        *note_sales(seller_id, sales, now),
+        write_targets(seller_id, ids, moved["target"].to_list(), now),
+    ]
+    await run_all(session, statements)
     return ids
 
 
-async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) -> None:
-    """Delete the sales of the old targets, and the caps and gates of pinned cards."""
-    await standing.drop(session, seller_id, "sale", asked["marketplace_id"].to_list())
+def _let_go(seller_id: int, asked: pl.DataFrame) -> list[Statement]:
+    """Return the statements that delete the sales of the old targets, and the caps and gates of
+    pinned cards.
+    """
     pinned = asked.filter(pl.col("pin").is_not_null())["marketplace_id"].to_list()
-    await standing.drop(session, seller_id, "cap", pinned)
-    await run(session, _OPEN_GATES, {"seller": seller_id, "ids": pinned})
+    return [
+        standing.drop(seller_id, "sale", asked["marketplace_id"].to_list()),
+        standing.drop(seller_id, "cap", pinned),
+        (_OPEN_GATES, {"seller": seller_id, "ids": pinned}),
+    ]
 
 
 async def retake_pins(

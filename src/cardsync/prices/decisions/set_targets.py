@@ -20,7 +20,7 @@ from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live
 from cardsync.platform import errors
 from cardsync.platform.database.read_sources import Source, each_of, rows_of
-from cardsync.platform.database.session import run
+from cardsync.platform.database.session import Statement, run_all
 from cardsync.platform.money import from_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.ended import Applied, ended
@@ -100,8 +100,11 @@ async def apply_targets(
     trigger: Trigger,
     by: str,
     now: datetime,
+    also: Sequence[Statement] = (),
 ) -> int:
-    """Write the targets as a completed pricing run, and return the run's id."""
+    """Write the targets as a completed pricing run, and return the run's id. The statements `also`
+    store further consequences.
+    """
     count = len(targets)
     made = PriceRun(
         seller_id=state.seller_id,
@@ -122,10 +125,12 @@ async def apply_targets(
         "rules": [target.rule_id for target in targets],
         "now": now,
     }
-    await run(session, _CHANGES, values)
+    prices = [target.price for target in targets]
+    written = write_targets(state.seller_id, ids, prices, now)
+    statements: list[Statement] = [(_CHANGES, values), written, *also]
     if ending := [target for target in targets if target.until is not None]:
-        await _pin(session, state.seller_id, ending, by, now)
-    await write_targets(session, state.seller_id, ids, [target.price for target in targets], now)
+        statements.append(await _pin(session, state.seller_id, ending, by, now))
+    await run_all(session, statements)
     await ended(session, state, Applied(cards=ids, pushes=True), now)
     return made.id
 
@@ -146,15 +151,14 @@ async def _pin(
     targets: Sequence[NewTarget],
     by: str,
     now: datetime,
-) -> None:
-    """Pin the prices until their ends. A person's own pin stays: such a card gets no
-    recommendation.
+) -> Statement:
+    """Return the statement that pins the prices until their ends. A person's own pin stays: such a
+    card gets no recommendation.
     """
     found = {"seller": seller_id, "ids": [target.card_id for target in targets]}
     rows = await session.execute(text(_MARKETPLACE_IDS), found)
     of_card = {row.id: row.marketplace_id for row in rows}
-    await standing.put(
-        session,
+    return standing.put(
         seller_id,
         "pin",
         [of_card[target.card_id] for target in targets],

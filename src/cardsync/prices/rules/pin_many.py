@@ -18,6 +18,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform.database.locks import Lock
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.row_images import RowImages
+from cardsync.platform.database.session import run_all
 from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
 from cardsync.prices import standing
@@ -85,12 +86,11 @@ async def _change(
     [(requested, truncated, cards, was, until, became)] = found
     changed = len(cards or ())
     if changed:
-        await standing.drop(session, caller.seller_id, "pin", cards)
+        pins = [standing.drop(caller.seller_id, "pin", cards)]
         if statement is _PIN:
-            prices = [to_units(Decimal(price)) for price in became]
-            await standing.put(
-                session, caller.seller_id, "pin", cards, now, prices=prices, by=caller.actor
-            )
+            prices, by = [to_units(Decimal(price)) for price in became], caller.actor
+            pins.append(standing.put(caller.seller_id, "pin", cards, now, prices=prices, by=by))
+        await run_all(session, pins)
         await retarget(session, state, cards, now)
         done = "pinned" if statement is _PIN else "unpinned"
         note(

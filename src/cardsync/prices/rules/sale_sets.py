@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
+from cardsync.platform.database.session import run
 from cardsync.platform.declared_fields import Money, to_row
 from cardsync.platform.money import UNITS_PER_CENT, dollars
 from cardsync.platform.value_types import JsonMapping, JsonObject
@@ -270,8 +271,7 @@ async def pin(
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     was = await _pinned(session, caller.seller_id, marketplace_id)
-    await standing.put(
-        session,
+    pinned = standing.put(
         caller.seller_id,
         "pin",
         [marketplace_id],
@@ -280,6 +280,7 @@ async def pin(
         by=caller.actor,
         replaces="true",
     )
+    await run(session, *pinned)
     await retarget(session, state, [marketplace_id], now)
     note(
         session,
@@ -326,7 +327,7 @@ async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now:
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     was = await _pinned(session, caller.seller_id, marketplace_id)
-    if not await standing.drop(session, caller.seller_id, "pin", [marketplace_id]):
+    if not await run(session, *standing.drop(caller.seller_id, "pin", [marketplace_id])):
         raise errors.NotFound(f"card {marketplace_id} is not pinned")
     await retarget(session, state, [marketplace_id], now)
     note(

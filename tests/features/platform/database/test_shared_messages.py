@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import each_of, rows_of
-from cardsync.platform.database.session import SessionReading, in_one_message
+from cardsync.platform.database.session import Database, SessionReading, in_one_message
 from cardsync.platform.database.snapshot_reads import Planned
 from cardsync.platform.database.watched_cursors import SECONDS
 from sent_statements import counting, prepared
@@ -107,10 +107,18 @@ async def _list(rows) -> list[tuple[object, ...]]:
 
 async def test_reads_in_a_sessions_transaction_share_messages_and_see_what_it_wrote(a_seller):
     seller = await a_seller()
-    database = seller.service.app.state.database
+    url = seller.service.settings.database_url
     touched = "UPDATE account SET minimum_cap_step = 0.07 WHERE seller_id = :id"
     step = "SELECT minimum_cap_step AS step FROM account WHERE seller_id = :id"
-    async with counting(database) as sent, database.tenant(seller.id) as session:
+    async with (
+        # Nothing works beside the test on connections of its own.
+        Database.open(url, pool=1, hot_pool=0) as database,
+        counting(database) as sent,
+        database.tenant(seller.id) as session,
+    ):
+        sent.read()
+        # The transaction began in the message that sets its seller.
+        assert sent.round_trips == 1
         await session.execute(text(touched), {"id": seller.id})
         reads = SessionReading(session)
         sent.read()
