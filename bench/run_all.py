@@ -159,7 +159,7 @@ NARROW: dict[str, dict[str, int]] = {
     "crowd": {"rounds": 8, "rows": 100_000},
     "heartbeat": {"rounds": 3},
     "fleet": {"minutes": 2},
-    "old_shop": {"rounds": 7, "rows": 30_000, "orders": 10_000},
+    "old_shop": {"rounds": 21, "rows": 30_000, "orders": 10_000},
     "distributed": {"sellers": 8},
 }
 # These options change how exact a figure is, not what it measures.
