@@ -44,9 +44,13 @@ async def report_on(
         # If the columns of a row have shifted, any cell may contain a buyer's name or address.
         for row in report.rejected:
             row.message = f"{row.column} cannot be read"
+    runs: dict[int, PriceRun] = {}
     if isinstance(report, InventoryReport):
-        [[catalog_loaded]], is_cancelled = await each_of(
-            source, found(source, _CATALOG, {}), _is_cycle_cancelled(source, caller, upload)
+        [[catalog_loaded]], is_cancelled, runs = await each_of(
+            source,
+            found(source, _CATALOG, {}),
+            _is_cycle_cancelled(source, caller, upload),
+            _runs_behind(source, [upload]),
         )
         report.catalog_loaded = catalog_loaded
         if is_cancelled:
@@ -54,7 +58,7 @@ async def report_on(
     if report.state == "queued":
         queue = await queue_of(source, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))
-    run = (await _runs_behind(source, [upload])).get(upload.id)
+    run = runs.get(upload.id)
     return report if run is None else _with_run(report, run)
 
 

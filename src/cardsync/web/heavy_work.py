@@ -123,6 +123,17 @@ class HeavyWork:
         """
         if await self._has_large(caller.seller_id):
             return await self.read_apart(work, caller, kind, now, *values, **options)
+        return await self._read_here(work, caller, kind, now, *values, **options)
+
+    async def _read_here(
+        self,
+        work: Read[P, T],
+        caller: Caller,
+        kind: Work,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T:
         async with self._database.slots.of(caller.seller_id, kind):
             return await work(self._database, caller, self._settings, now, *values, **options)
 
@@ -138,10 +149,12 @@ class HeavyWork:
         """Run the function like `read`, or return None if the shop is large and no process is free.
         Then a process is started for the caller's next attempt.
         """
-        if not self._is_free() and await self._has_large(caller.seller_id):
+        if not await self._has_large(caller.seller_id):
+            return await self._read_here(work, caller, kind, now, *values, **options)
+        if not self._is_free():
             self._expect(caller.seller_id)
             return None
-        return await self.read(work, caller, kind, now, *values, **options)
+        return await self.read_apart(work, caller, kind, now, *values, **options)
 
     def expect(self, seller_id: int) -> None:
         """Keep a process ready if the shop is large, because its owner opens pages."""

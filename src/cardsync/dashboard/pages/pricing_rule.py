@@ -29,14 +29,13 @@ from cardsync.prices.plans import writes
 from cardsync.prices.preview.asked import drafted_rule
 from cardsync.prices.preview.draft import Draft, DraftAsked
 from cardsync.prices.rules import rule_forms, rule_sets
-from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.prices.rules.schemas import rule_bodies
 from cardsync.prices.rules.shown_changes import ChangedMeanwhile
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.request import opened
+from cardsync.web.request import opened, reading
 
 # The fields of each section that is folded while none of these fields is set.
 FOLDED: Final = {
@@ -106,9 +105,10 @@ async def _stored(
     if rule_id is None:
         caller.must_be_owner()
         return dict(NEW_GUARD if guard else NEW)
-    async with opened(request, long=True) as session:
-        row = await rule_sets.read_one(session, caller, rule_id)
-        [shown] = rule_bodies([row], await warnings_of(session, [row]))
+    async with reading(request) as reads:
+        row = await rule_sets.read_one(reads, caller, rule_id)
+    # The page shows the warnings of the draft instead.
+    [shown] = rule_bodies([row], [[]])
     notice: dict[str, object] = msgspec.to_builtins(shown)
     for name in ("created_at", "updated_at", "warnings"):
         notice.pop(name)

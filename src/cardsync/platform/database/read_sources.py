@@ -61,10 +61,16 @@ async def found(
 
 
 async def rows_as(
-    source: Source, kind: type[T], seller_id: int, tail: str, /, **values: object
+    source: Source,
+    kind: type[T],
+    seller_id: int,
+    tail: str,
+    rows_by: Callable[[Source], Rows] = rows_of,
+    /,
+    **values: object,
 ) -> list[T]:
     """Return the seller's rows of a table as objects, as the database has them. Those of a reading
-    belong to no session.
+    belong to no session; with `rows_last` for `rows_by`, the reading ends.
     """
     names = [column.name for column in kind.__table__.columns]
     statement = (
@@ -74,7 +80,7 @@ async def rows_as(
     if not isinstance(source, Reading):
         read = select(kind).from_statement(text(statement))
         return [*await source.scalars(read.execution_options(populate_existing=True), values)]
-    rows = await source.rows(statement, values)
+    rows = await rows_by(source)(statement, values)
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 

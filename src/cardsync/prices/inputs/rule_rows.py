@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, each_of, rows_as
+from cardsync.platform.database.read_sources import Source, each_of, rows_as, rows_last
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.declared_fields import declared, from_row
 from cardsync.prices.engine.preset_rules import preset_rule
@@ -63,13 +63,17 @@ async def all_rows(session: Source, kind: type[Row], seller_id: int) -> list[Row
 
 
 async def one_row(
-    session: AsyncSession,
+    source: Source,
     kind: type[Row],
     seller_id: int,
     id: int,
 ) -> Row:
-    """Return the seller's rule or sale with this id. Raise NotFound."""
-    row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
+    """Return the seller's rule or sale with this id, and end a reading. Raise NotFound."""
+    if isinstance(source, Reading):
+        found = await rows_as(source, kind, seller_id, "AND id = :id", rows_last, id=id)
+        row = found[0] if found else None
+    else:
+        row = await source.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
     if row is None:
         raise errors.NotFound(f"there is no {_CALLED[kind]} {id}")
     return row

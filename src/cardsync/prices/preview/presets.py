@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
+from cardsync.catalog.market.of_cards import the_market
 from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.prices.engine.preset_rules import PRESETS
@@ -56,12 +57,13 @@ async def compare(
     """
     caller.must_be_owner()
     seller_id = caller.seller_id
-    rows, account, sales, sampled = await each_of(
+    # A preset undercuts, so it reads the market.
+    rows, (account, sales), sampled, market = await each_of(
         source,
         all_rows(source, PricingRule, seller_id),
-        account_of(source, seller_id),
-        sales_of(source, seller_id),
+        each_of(source, account_of(source, seller_id), sales_of(source, seller_id)),
         sample_of_many(source, seller_id, asked=sample),
+        the_market(source),
     )
     one_in = one_in_of(sampled)
     live = {row.preset for row in rows}
@@ -73,7 +75,7 @@ async def compare(
     # All presets select the same cards, so their drafts share an id, which is the cards' `rule_id`.
     drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
     every = Run([*own, *drafts.values()], seller_pricing(account), now, sales)
-    read = await read_stock(source, account, every, card_ids=sampled)
+    read = await read_stock(source, account, every, card_ids=sampled, market=market)
     # Memory keeps the figures of each preset, not its cards.
     effects = [
         await preview.summed(await simulate_stock(_priced_by(read, draft)), EXAMPLES)

@@ -22,6 +22,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.platform.value_types import Json, JsonMapping
@@ -63,10 +64,10 @@ async def names_of_rules(reading: Reading, caller: Caller) -> list[tuple[int, st
     return [(id, name) for id, name in found]
 
 
-async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> PricingRule:
-    """Return the seller's rule with this id. Raise NotFound."""
+async def read_one(source: Source, caller: Caller, rule_id: int) -> PricingRule:
+    """Return the seller's rule with this id, and end a reading. Raise NotFound."""
     caller.must_be_owner()
-    return await one_row(session, PricingRule, caller.seller_id, rule_id)
+    return await one_row(source, PricingRule, caller.seller_id, rule_id)
 
 
 async def read_judged(
