@@ -19,7 +19,9 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
-from cardsync.platform.database.session import run
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.session import SessionReading, run
 from cardsync.platform.declared_fields import Money, to_row
 from cardsync.platform.money import UNITS_PER_CENT, dollars
 from cardsync.platform.value_types import JsonMapping, JsonObject
@@ -260,17 +262,13 @@ async def pin(
         # send the pin again and again.
         raise errors.InvalidRule("price: must be in whole cents")
     state = await sync_state.locked(session, caller.seller_id)
-    named = {"seller": caller.seller_id, "id": marketplace_id}
-    known = await session.scalar(
-        text(
-            "SELECT true FROM card"
-            " WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"
-        ),
-        named,
+    reads = SessionReading(session)
+    known, was = await at_once(
+        reads.rows(_KNOWN, {"seller": caller.seller_id, "id": marketplace_id}),
+        _pinned(reads, caller.seller_id, marketplace_id),
     )
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")
-    was = await _pinned(session, caller.seller_id, marketplace_id)
     pinned = standing.put(
         caller.seller_id,
         "pin",
@@ -300,17 +298,21 @@ class _Pin(NamedTuple):
     until: str | None = None
 
 
+_KNOWN: Final = """
+    SELECT FROM card
+     WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL
+"""
 _PINNED: Final = """
     SELECT (price * 10000)::bigint AS price, until FROM price_decision
      WHERE seller_id = :seller AND kind = 'pin' AND marketplace_id = :id
 """
 
 
-async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) -> _Pin:
-    row = (
-        await session.execute(text(_PINNED), {"seller": seller_id, "id": marketplace_id})
-    ).first()
-    return _Pin(dollars(row.price), row.until and row.until.isoformat()) if row else _Pin()
+async def _pinned(source: Source, seller_id: int, marketplace_id: int) -> _Pin:
+    rows = await rows_of(source)(_PINNED, {"seller": seller_id, "id": marketplace_id})
+    return next(
+        (_Pin(dollars(price), until and until.isoformat()) for price, until in rows), _Pin()
+    )
 
 
 def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
