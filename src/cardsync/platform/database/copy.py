@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any, Final, cast
@@ -28,7 +28,7 @@ from cardsync.platform.database.bound_text import named
 from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.session import driver
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.database.transaction_settings import grouped_as_planned, grouped_by_hash
+from cardsync.platform.database.transaction_settings import grouped_by_hash, many_rows_pass
 from cardsync.platform.database.watched_cursors import watching
 
 _NULL: Final = "\\N"
@@ -140,7 +140,7 @@ async def read_rows(
     """
     if isinstance(session, Reading):
         if not few and set(schema.values()) == {pl.Int64}:
-            return await _read_arrays(session, query, schema, values or {}, around)
+            return await _read_arrays(session, query, schema, values or {}, (around or ())[:1])
         return pl.DataFrame(await session.rows(query, values or {}), schema, orient="row")
     bound = query if values is None else await with_values(session, query, values)
     if around is not None:
@@ -253,7 +253,7 @@ async def read_integers(
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     if isinstance(session, Reading):
         query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
-        settings = (grouped_by_hash(), grouped_as_planned())
+        settings = [grouped_by_hash()]
         return _joined(expressions, await _arrays(session, query, values or {}, settings))
     bound = source if values is None else await with_values(session, source, values)
     query = f"SELECT {listed} FROM {bound} GROUP BY {key} >> {_BLOCK}"
@@ -280,7 +280,7 @@ async def _read_arrays(
     query: str,
     schema: Schema,
     values: Mapping[str, object],
-    around: tuple[str, str] | None,
+    settings: Sequence[str],
 ) -> pl.DataFrame:
     """Return the rows of a query whose columns are integers or null, read as one array of each
     column.
@@ -288,7 +288,7 @@ async def _read_arrays(
     names = [f"c{place}" for place in range(len(schema))]
     listed = ", ".join(f"array_agg(coalesce({name}, '{_ABSENT}'::bigint))" for name in names)
     arrays = f"SELECT {listed} FROM ({query}) AS t ({', '.join(names)}) HAVING count(*) > 0"
-    found = _joined(schema, await _arrays(reading, arrays, values, around))
+    found = _joined(schema, await _arrays(reading, arrays, values, settings))
     return found.with_columns(
         pl.when(pl.col(name) != _ABSENT).then(name).alias(name) for name in schema
     )
@@ -298,13 +298,15 @@ async def _arrays(
     reading: Reading,
     query: str,
     values: Mapping[str, object],
-    around: tuple[str, str] | None,
+    settings: Sequence[str],
 ) -> list[TupleRow]:
-    if around is None:
-        [found] = await reading.together([query], values, binary=0)
-    else:
-        _, found, _ = await reading.together([around[0], query, around[1]], values, binary=1)
-    return found
+    """Return the rows of a query, which are arrays. The planner's settings are those of this
+    statement.
+    """
+    before = ["SAVEPOINT planned", many_rows_pass(), *settings]
+    statements = [*before, query, "ROLLBACK TO SAVEPOINT planned"]
+    found = await reading.together(statements, values, binary=len(before))
+    return found[len(before)]
 
 
 def _joined(names: Iterable[str], blocks: Iterable[Iterable[bytes | memoryview]]) -> pl.DataFrame:
