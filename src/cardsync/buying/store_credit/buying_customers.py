@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from msgspec import UNSET, UnsetType
-from sqlalchemy import or_, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
@@ -20,8 +20,8 @@ from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTER
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.buying.store_credit.schemas import Customer, Customers
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, newest
 from cardsync.platform.database.row_images import RowImages
-from cardsync.platform.kit.row_pages import newest
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.search.known_names import seen_name
 
@@ -93,18 +93,15 @@ async def change_customer(
 
 
 async def find_customers(
-    session: AsyncSession, caller: Caller, typed: str, before: int | None
+    source: Source, caller: Caller, typed: str, before: int | None
 ) -> Customers:
     """Return a page of the customers with this text in their name or contact, newest first."""
     letters = typed.strip().replace("\0", "\ufffd")
     if letters:
         caller.must_see_buyers()
     like = "%" + re.sub(r"([\\%_])", r"\\\1", letters) + "%"
-    query = select(BuyingCustomer).where(
-        BuyingCustomer.seller_id == caller.seller_id,
-        or_(BuyingCustomer.name.ilike(like), BuyingCustomer.contact.ilike(like)),
-    )
-    page = await newest(session, query, BuyingCustomer.id, before, BUYING_CUSTOMERS_SHOWN)
+    most, where = BUYING_CUSTOMERS_SHOWN, "AND (name ILIKE :like OR contact ILIKE :like)"
+    page = await newest(source, BuyingCustomer, caller.seller_id, before, most, where, like=like)
     return Customers([struct_of(Customer, row, caller) for row in page.rows], page.next)
 
 

@@ -18,6 +18,8 @@ from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import checked_box
@@ -27,19 +29,20 @@ from cardsync.stock.shelving import count_reads, cycle_counts
 from cardsync.stock.shelving.count_schemas import CountInFull, count_history
 from cardsync.stock.shelving.models import ShelfCount
 from cardsync.web.forms import Form
-from cardsync.web.request import opened
+from cardsync.web.request import reading
 
 SUGGESTED = 10
 
 
 @get("/counts")
-async def counts_page(
-    request: PageRequest, caller: Caller, bounded_snapshot: AsyncSession
-) -> Template:
+async def counts_page(request: PageRequest, caller: Caller) -> Template:
     """Show the boxes that most need a count, and the newest counts."""
-    suggested = await count_reads.suggested(bounded_snapshot, caller, clock.now(), SUGGESTED)
-    history = await count_reads.history(bounded_snapshot, caller, None, None)
-    who = await whose(bounded_snapshot, caller, history.rows)
+    async with reading(request) as reads:
+        suggested, history = await at_once(
+            count_reads.suggested(reads, caller, clock.now(), SUGGESTED),
+            count_reads.history(reads, caller, None, None),
+        )
+        who = await whose(reads, caller, history.rows)
     counted = count_history(history).counts
     return show(
         request,
@@ -53,10 +56,10 @@ async def counts_page(
 
 
 async def whose(
-    session: AsyncSession, caller: Caller, counts: Iterable[ShelfCount | CountInFull]
+    source: Source, caller: Caller, counts: Iterable[ShelfCount | CountInFull]
 ) -> Callable[[str], str]:
     """Return a function that returns the name of a member who began one of the counts."""
-    names = await names_in(session, caller, [one.begun_by for one in counts])
+    names = await names_in(source, caller, [one.begun_by for one in counts])
     return partial(actor_words, names=names)
 
 
@@ -77,9 +80,9 @@ async def count_page(
 ) -> Template:
     find, found = await offered_cards(request, caller, settings)
     paging = paging_of(request, limits.PLACES_PER_PAGE)
-    async with opened(request) as session:
-        count = await count_reads.in_full(session, caller, count_id, paging)
-        who = await whose(session, caller, [count])
+    async with reading(request) as reads:
+        count = await count_reads.in_full(reads, caller, count_id, paging)
+        who = await whose(reads, caller, [count])
     return show(
         request,
         caller,

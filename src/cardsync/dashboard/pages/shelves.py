@@ -15,6 +15,7 @@ from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, box_page, paging_of, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import Place, checked_box, read_place
@@ -47,14 +48,16 @@ async def find_box(request: PageRequest) -> Response[str]:
 async def shelf_page(
     request: PageRequest,
     caller: Caller,
-    bounded_snapshot: AsyncSession,
     box: str,
 ) -> Template:
     wanted = checked_box(box)
     paging = paging_of(request, limits.PLACES_PER_PAGE)
-    found = await boxes.lying_in(bounded_snapshot, caller, wanted, paging)
-    history = await count_reads.history(bounded_snapshot, caller, None, wanted)
-    who = await whose(bounded_snapshot, caller, history.rows)
+    async with reading(request) as reads:
+        found, history = await at_once(
+            boxes.lying_in(reads, caller, wanted, paging),
+            count_reads.history(reads, caller, None, wanted),
+        )
+        who = await whose(reads, caller, history.rows)
     return show(
         request,
         caller,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, overload
 
 from sqlalchemy import select, text
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.kit.row_pages import Numbered, Paging
+from cardsync.platform.kit.row_pages import Numbered, Page, Paging, cut
 
 Source: TypeAlias = AsyncSession | Reading
 Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
@@ -84,6 +85,32 @@ async def rows_as(
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 
+async def row_as(
+    source: Source, kind: type[T], seller_id: int, tail: str, /, **values: object
+) -> T | None:
+    """Return the first of the seller's rows of a table as an object, or None without rows."""
+    return next(iter(await rows_as(source, kind, seller_id, tail, **values)), None)
+
+
+async def newest(
+    source: Source,
+    kind: type[T],
+    seller_id: int,
+    before: int | None,
+    most: int,
+    where: str = "",
+    /,
+    **values: object,
+) -> Page[T]:
+    """Return the seller's newest rows of a table before an id."""
+    if before is not None:
+        where += " AND id < :before"
+        values["before"] = before
+    tail = f"{where} ORDER BY id DESC LIMIT :most"
+    rows = await rows_as(source, kind, seller_id, tail, **values, most=most + 1)
+    return cut(rows, most, attrgetter("id"))
+
+
 async def numbered(
     source: Source,
     kind: type[T],
@@ -126,6 +153,8 @@ async def each_of(
     fourth: Coroutine[Any, Any, D],
     /,
 ) -> tuple[A, B, C, D]: ...
+@overload
+async def each_of(source: Source, /, *reads: Coroutine[Any, Any, A]) -> tuple[A, ...]: ...
 async def each_of(source: Source, /, *reads: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
     """Return the results of reads of the source: of a reading they share messages, and a session
     runs them in turn.

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, NamedTuple, TypeVar, TypeVarTuple, cast
+from typing import Final, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from sqlalchemy import Select
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
 from cardsync.platform import limits
@@ -65,18 +64,6 @@ class Paging:
 def read_paging(page: str | None, per_page: str | None, default: int, most: int) -> Paging:
     """Read the paging of a query; a text that is not a number counts as missing."""
     return Paging(clamped(page, 1, limits.PAGE_MOST), clamped(per_page, default, most))
-
-
-async def newest(
-    session: AsyncSession,
-    statement: Select[T],
-    key: InstrumentedAttribute[int],
-    cursor: int | None,
-    most: int,
-) -> Page[T]:
-    """Return the statement's newest rows before a cursor."""
-    rows = (await session.scalars(before(statement, key, cursor, most))).all()
-    return cut(rows, most, lambda row: cast(int, getattr(row, key.key)))
 
 
 def before(

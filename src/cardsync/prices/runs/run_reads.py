@@ -7,22 +7,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, rows_as
-from cardsync.platform.kit.row_pages import Page, newest
+from cardsync.platform.database.read_sources import Source, newest, rows_as
+from cardsync.platform.kit.row_pages import Page
 from cardsync.prices.limits import RUNS_SHOWN
 from cardsync.prices.models import PriceChange, PriceRun
 
 
 async def newest_runs(source: Source, caller: Caller) -> list[PriceRun]:
-    newest = "ORDER BY id DESC LIMIT :limit"
-    return await rows_as(source, PriceRun, caller.seller_id, newest, limit=RUNS_SHOWN)
+    tail = "ORDER BY id DESC LIMIT :limit"
+    return await rows_as(source, PriceRun, caller.seller_id, tail, limit=RUNS_SHOWN)
 
 
 async def runs_before(
     session: AsyncSession, caller: Caller, before: int | None, most: int
 ) -> Page[PriceRun]:
-    of_seller = select(PriceRun).where(PriceRun.seller_id == caller.seller_id)
-    return await newest(session, of_seller, PriceRun.id, before, most)
+    return await newest(session, PriceRun, caller.seller_id, before, most)
 
 
 async def count_changes(session: AsyncSession, seller_id: int, run_id: int) -> int:

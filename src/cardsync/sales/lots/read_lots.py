@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.platform.database.read_sources import Source, rows_as, rows_of
+from cardsync.platform.database.read_sources import Source, newest, rows_as, rows_of
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.csv_table import CsvTable
-from cardsync.platform.kit.row_pages import newest
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
@@ -35,10 +33,8 @@ async def lots(
 ) -> LotPage:
     """Return lots, the newest first, of one card or of all. Raises OwnerRequired."""
     caller.must_see_revenue()
-    query = select(Lot).where(Lot.seller_id == caller.seller_id)
-    if marketplace_id is not None:
-        query = query.where(Lot.marketplace_id == marketplace_id)
-    page = await newest(session, query, Lot.id, after, limit)
+    of_card = "" if marketplace_id is None else "AND marketplace_id = :card"
+    page = await newest(session, Lot, caller.seller_id, after, limit, of_card, card=marketplace_id)
     return LotPage([struct_of(LotBody, lot) for lot in page.rows], page.next)
 
 

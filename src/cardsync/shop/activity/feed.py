@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import Activity
@@ -15,9 +14,9 @@ from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.platform.concurrency import at_once
-from cardsync.platform.database.read_sources import Source, rows_as, rows_of
+from cardsync.platform.database.read_sources import Source, newest, rows_as, rows_of
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.kit.row_pages import Page, newest
+from cardsync.platform.kit.row_pages import Page
 from cardsync.platform.value_types import Values
 from cardsync.shop.activity.entry_words import WHO
 from cardsync.shop.activity.feed_filter import FeedFilter
@@ -130,8 +129,7 @@ async def feed_before(
     most: int,
 ) -> Page[Activity]:
     where, values = _conditions(wanted)
-    mine = text(f"seller_id = :seller {where}").bindparams(seller=caller.seller_id, **values)
-    return await newest(session, select(Activity).where(mine), Activity.id, before, most)
+    return await newest(session, Activity, caller.seller_id, before, most, where, **values)
 
 
 def _conditions(wanted: FeedFilter) -> tuple[str, dict[str, Any]]:

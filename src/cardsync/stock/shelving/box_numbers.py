@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.shelf_place import Box, way_of
 from cardsync.stock.limits import LABELED_BOXES
 
@@ -32,24 +33,24 @@ _MADE: Final = """
 """
 
 
-async def kept_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox | None:
+async def kept_box(source: Source, seller_id: int, box: Box) -> KeptBox | None:
     """Return a box with its number in the tables; None if the shop has no box with that label."""
     if isinstance(box, int):
         return KeptBox(box, box)
     named = {"seller": seller_id, "way": way_of(box)}
-    found = (await session.execute(text(_FOUND), named)).first()
-    return KeptBox(*found) if found else None
+    rows = await found(source, _FOUND, named)
+    return KeptBox(*rows[0]) if rows else None
 
 
 async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
     """Return a box with its number in the tables. A new label gets a number. Raises
     InvalidPayload.
     """
-    if found := await kept_box(session, seller_id, box):
-        return found
+    if kept := await kept_box(session, seller_id, box):
+        return kept
     await locked(session, Lock.SHOP, seller_id)
-    if found := await kept_box(session, seller_id, box):
-        return found
+    if kept := await kept_box(session, seller_id, box):
+        return kept
     [(labels, most)] = await session.execute(text(_LABELED), {"seller": seller_id})
     if labels >= LABELED_BOXES:
         raise errors.InvalidPayload(

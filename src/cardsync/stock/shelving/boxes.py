@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.read_sources import Source, found
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving.box_numbers import kept_box
+
+_HERE: Final = f"""
+      FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+     WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
+"""
+_COUNTED: Final = f"SELECT count(*) {_HERE}"
+_CARDS: Final = f"""
+    SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name, c.number,
+           c.condition, c.printing, c.quantity AS on_hand,
+           (SELECT sum(e.quantity) FROM card_location e
+             WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity AS drift
+    {_HERE} ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
+"""
 
 
 class BoxBody(msgspec.Struct):
@@ -76,16 +90,11 @@ async def boxes(source: Source, caller: Caller) -> Shelves:
     return Shelves([BoxBody(*row) for row in rows])
 
 
-async def lying_in(
-    session: AsyncSession,
-    caller: Caller,
-    box: Box,
-    paging: Paging,
-) -> BoxPage:
+async def lying_in(source: Source, caller: Caller, box: Box, paging: Paging) -> BoxPage:
     """Return a page of the cards in a box. A number or label that no box has gives an empty
     page.
     """
-    kept = await kept_box(session, caller.seller_id, box)
+    kept = await kept_box(source, caller.seller_id, box)
     if kept is None:
         return BoxPage(box, [], *paging.of(0))
     number, box = kept
@@ -95,25 +104,6 @@ async def lying_in(
         "member": caller.member_id,
         **paging.values,
     }
-    total: int = await session.scalar(
-        text(f"""
-            SELECT count(*)
-              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
-             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
-        """),
-        here,
-    )
-    rows = await session.execute(
-        text(f"""
-            SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name,
-                   c.number, c.condition, c.printing, c.quantity,
-                   (SELECT sum(e.quantity) FROM card_location e
-                     WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity
-              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
-             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
-             ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
-        """),
-        here,
-    )
+    [[total]], rows = await in_one_message(source, [_COUNTED, _CARDS], here)
     cards = [CardInSlot(slot, Place(box, slot).code, *rest) for slot, *rest in rows]
     return BoxPage(box, cards, *paging.of(total))

@@ -7,13 +7,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import select, text
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.read_sources import Source, each_of, found, newest, row_as
 from cardsync.platform.database.room_sql import queries_of
-from cardsync.platform.kit.row_pages import Page, Paging, newest
+from cardsync.platform.database.session import in_one_message
+from cardsync.platform.kit.row_pages import Page, Paging
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.shelf_place import BOX, NAMED, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
@@ -33,7 +32,7 @@ _FACTS: Final = queries_of(__package__)["facts"].format(visible=VISIBLE, box=BOX
 
 
 async def suggested(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     now: datetime,
     most: int,
@@ -46,34 +45,29 @@ async def suggested(
         "member": caller.member_id,
         "since": (now - _EXPLAINS).date(),
     }
-    found = await session.execute(text(_FACTS), values)
-    boxes = [BoxFacts(*row) for row in found]
+    boxes = [BoxFacts(*row) for row in await found(source, _FACTS, values)]
     return SuggestedCounts(suggestions(boxes, now, with_value=caller.sees_revenue)[:most])
 
 
-async def read_one(session: AsyncSession, caller: Caller, count_id: int) -> ShelfCount:
+async def read_one(source: Source, caller: Caller, count_id: int) -> ShelfCount:
     """Return a count. Raises NotFound."""
-    mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
-    row = await session.scalar(mine.where(ShelfCount.id == count_id))
+    row = await row_as(source, ShelfCount, caller.seller_id, "AND id = :id", id=count_id)
     if row is None:
         raise errors.NotFound(f"there is no count {count_id}")
     return row
 
 
 async def history(
-    session: AsyncSession,
-    caller: Caller,
-    before: int | None,
-    box: Box | None,
+    source: Source, caller: Caller, before: int | None, box: Box | None
 ) -> Page[ShelfCount]:
     """Return a page of counts, newest first; with `before`, the counts before the count with that
     id.
     """
-    mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
+    most, of_box, number = limits.COUNTS_PER_PAGE, "", 0
     if box is not None:
-        kept = await kept_box(session, caller.seller_id, box)
-        mine = mine.where(ShelfCount.box == (kept.number if kept else 0))
-    return await newest(session, mine, ShelfCount.id, before, limits.COUNTS_PER_PAGE)
+        kept = await kept_box(source, caller.seller_id, box)
+        of_box, number = "AND box = :box", kept.number if kept else 0
+    return await newest(source, ShelfCount, caller.seller_id, before, most, of_box, box=number)
 
 
 _READ: Final = f"""
@@ -87,22 +81,20 @@ _READ: Final = f"""
 """
 
 
-async def in_full(
-    session: AsyncSession,
-    caller: Caller,
-    count_id: int,
-    paging: Paging,
-) -> CountInFull:
+async def in_full(source: Source, caller: Caller, count_id: int, paging: Paging) -> CountInFull:
     """Return a count with a page of its lines, in the order of slots. Raises NotFound."""
-    row = await read_one(session, caller, count_id)
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "count": count_id,
         **paging.values,
     }
+    row, [lines] = await each_of(
+        source,
+        read_one(source, caller, count_id),
+        in_one_message(source, [_READ], values),
+    )
     cards = [
-        struct_of(CountLineShown, line, code=Place(box_of(row), line.slot).code)
-        for line in await session.execute(text(_READ), values)
+        struct_of(CountLineShown, line, code=Place(box_of(row), line.slot).code) for line in lines
     ]
     return struct_of(CountInFull, row, cards=cards, page=paging.page, per_page=paging.per_page)
