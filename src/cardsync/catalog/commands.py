@@ -153,6 +153,7 @@ def catalog_list() -> Result:
     """
     import msgspec
 
+    from cardsync.catalog import install_state
     from cardsync.catalog.overview import CatalogShown, listed_lines, overview
     from cardsync.catalog.update_times import updates_of
     from cardsync.operations.processes.command_line import settings_with, with_database
@@ -163,7 +164,8 @@ def catalog_list() -> Result:
     async def read(database: Database) -> list[CatalogShown]:
         async with database.shared() as session:
             days = (await updates_of(session, settings)).days
-            return await overview(session, clock.now(), days)
+            installs = await install_state.installs(session)
+            return overview(installs, await install_state.counts(session), clock.now(), days)
 
     found = with_database(read, settings)
     return Result({"catalogs": msgspec.to_builtins(found)}, listed_lines(found))

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Annotated, Final, Literal
 
 import msgspec
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import install_state
 from cardsync.catalog.catalog_age import is_old
@@ -16,8 +15,6 @@ from cardsync.catalog.install_state import ANY_GAME, Install, Version
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
 from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
-from cardsync.platform.database.read_sources import each_of
-from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 
 State = Literal[
@@ -108,11 +105,11 @@ class AddedFile(msgspec.Struct):
     """The whole step; 0: unknown"""
 
 
-async def added_files(session: AsyncSession, now: datetime) -> list[AddedFile]:
+def added_files(installs: list[Install], now: datetime) -> list[AddedFile]:
     """Return the added files that wait, are being loaded, or ended within the last day, newest
-    last.
+    last. Pure.
     """
-    found = [one for one in await install_state.installs(session) if one.game == ANY_GAME]
+    found = [one for one in installs if one.game == ANY_GAME]
     since = now - install_state.FILES_KEPT
     ended = {one.source: one.checked_at or one.failed_at for one in found}
     recent = [one for one in found if one.runs or one.asked_at or _later(ended[one.source], since)]
@@ -141,17 +138,14 @@ def _added(one: Install, ended_at: datetime | None) -> AddedFile:
     )
 
 
-async def overview(
-    source: AsyncSession | Reading, now: datetime, renewal_days: int
+def overview(
+    installs: list[Install], counts: dict[str, int], now: datetime, renewal_days: int
 ) -> list[CatalogShown]:
-    """Return the catalogs of every game, in the order of the product lines."""
-    kept, counts = await each_of(
-        source, install_state.installs(source), install_state.counts(source)
-    )
+    """Return the catalogs of every game, in the order of the product lines. Pure."""
     found: list[CatalogShown] = []
     for game in NAMES:
         sources = [source for source in of_game(game) if source.downloads]
-        own = [one for one in kept if one.game == game and one.source in BY_NAME]
+        own = [one for one in installs if one.game == game and one.source in BY_NAME]
         for one in own:
             shown = _shown(game, BY_NAME[one.source], counts, sources)
             found.append(_installed(shown, one, now, renewal_days))

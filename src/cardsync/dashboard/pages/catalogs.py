@@ -19,12 +19,13 @@ from cardsync.dashboard.form_handlers import AROUND_BYTES, again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs
 from cardsync.web.forms import Form
-from cardsync.web.request import opened, provide_caller, provide_settings
+from cardsync.web.request import opened, provide_caller, provide_settings, reading
 
 PATH: Final = "/operator/catalogs"
 _PIECE: Final = 1 << 20
@@ -32,18 +33,19 @@ _BUSY: Final = ("waiting", "running")
 
 
 @get(PATH)
-async def catalogs_page(request: PageRequest, caller: Caller, bounded: AsyncSession) -> Template:
-    return await _shown(request, caller, bounded)
+async def catalogs_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _shown(request, caller, reads)
 
 
 async def _shown(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
 ) -> Template:
     settings = provide_settings(request.app.state)
-    found = await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
+    found = await catalog_installs.read_catalogs(source, caller, clock.now(), settings)
     own = {one.game: one for one in found.listed}
     rows = [one for one in found.catalogs if _is_shown(one, one.game in own)]
     described = {one.game for one in rows if one.printings}

@@ -21,33 +21,25 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators import installation, shops
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 _SWITCHES: Final = ("suspended", "past_due")
 
 
 @get("/operator")
-async def sellers_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def sellers_page(request: PageRequest, caller: Caller) -> Template:
     given = request.query_params.dict()
     paging = paging_of(request, OPERATOR_SELLERS)
     search = (given.get("search") or [""])[-1][: limits.SEARCHED_CHARACTERS]
-    found = await shops.shops(session, caller, search, paging)
-    return show(
-        request,
-        caller,
-        "operator.html",
-        found=found,
-        search=search,
-    )
+    async with reading(request) as reads:
+        found = await shops.shops(reads, caller, search, paging)
+    return show(request, caller, "operator.html", found=found, search=search)
 
 
 @get("/operator/sellers/{seller_id:int}")
-async def seller_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    seller_id: int,
-) -> Template:
-    seller = await shops.one_shop(session, caller, seller_id)
+async def seller_page(request: PageRequest, caller: Caller, seller_id: int) -> Template:
+    async with reading(request) as reads:
+        seller = await shops.one_shop(reads, caller, seller_id)
     return show(
         request,
         caller,
@@ -81,19 +73,10 @@ async def change_seller(
 
 
 @get("/operator/installation")
-async def installation_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-) -> Template:
-    found = await installation.read_installation(session, caller, clock.now(), settings)
-    return show(
-        request,
-        caller,
-        "operator_installation.html",
-        found=found,
-    )
+async def installation_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    async with reading(request) as reads:
+        found = await installation.read_installation(reads, caller, clock.now(), settings)
+    return show(request, caller, "operator_installation.html", found=found)
 
 
 ROUTES = [sellers_page, seller_page, change_seller, installation_page]

@@ -24,7 +24,7 @@ from cardsync.catalog.catalog_age import old_after
 from cardsync.catalog.overview import AddedFile, CatalogShown, added_files, overview
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.catalog.update_times import choose, updates_of
+from cardsync.catalog.update_times import Updates, choose, updates_of
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.session import Database
@@ -78,9 +78,9 @@ async def may_install(source: Source, caller: Caller) -> bool:
     return is_owner and bool((await rows_of(source)(_ONE_SHOP, {}))[0][0])
 
 
-async def need_installer(session: AsyncSession, caller: Caller) -> None:
+async def need_installer(source: Source, caller: Caller) -> None:
     """Check that the caller may decide about catalogs. Raises OperatorRequired."""
-    if not await may_install(session, caller):
+    if not await may_install(source, caller):
         raise errors.OperatorRequired
 
 
@@ -92,16 +92,28 @@ async def listed(source: Source, caller: Caller) -> list[ListedGame]:
     return sorted((ListedGame(*row) for row in rows), key=lambda one: -one.listings)
 
 
+async def _kept(
+    source: Source, caller: Caller, settings: Settings
+) -> tuple[list[ListedGame], Updates, list[install_state.Install], dict[str, int]]:
+    return await each_of(
+        source,
+        listed(source, caller),
+        updates_of(source, settings),
+        install_state.installs(source),
+        install_state.counts(source),
+    )
+
+
 async def read_catalogs(
-    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+    source: Source, caller: Caller, now: datetime, settings: Settings
 ) -> CatalogsShown:
     """Return the catalogs, added files and settings of updates. Raises OperatorRequired."""
-    await need_installer(session, caller)
-    updates = await updates_of(session, settings)
+    await need_installer(source, caller)
+    stock, updates, installs, counts = await _kept(source, caller, settings)
     return CatalogsShown(
-        await overview(session, now, updates.days),
-        await added_files(session, now),
-        await listed(session, caller),
+        overview(installs, counts, now, updates.days),
+        added_files(installs, now),
+        stock,
         updates.days,
         updates.zone is not None,
         updates.tells,
@@ -244,11 +256,11 @@ async def without_catalog(
     source: Source, caller: Caller, now: datetime, settings: Settings
 ) -> NoCatalog | None:
     """Return the games of the caller's shop without a catalog; None if all games have a catalog."""
-    stock, updates = await each_of(source, listed(source, caller), updates_of(source, settings))
+    stock, updates, installs, counts = await _kept(source, caller, settings)
     kept = {one.game: one for one in stock}
     missing = [
         one
-        for one in await overview(source, now, updates.days)
+        for one in overview(installs, counts, now, updates.days)
         if one.game in kept and not one.printings
     ]
     if not missing:

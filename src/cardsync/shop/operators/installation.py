@@ -10,12 +10,11 @@ import re
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import LINES
 from cardsync.platform.backups.backup_reports import read_state
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_ROWS
 from cardsync.shop.operators.schemas import (
@@ -30,23 +29,26 @@ from cardsync.shop.operators.schemas import (
 
 _PRODUCTS: Final = "SELECT game, sum(printings) FROM catalog_name GROUP BY game"
 _QUEUES: Final = """
-    SELECT stream, count(*) FILTER (WHERE due_at <= :now), min(due_at)
-      FILTER (WHERE due_at <= :now),
-           count(*) FILTER (WHERE rests_until > :now), count(*) FILTER (WHERE put_back_times > 0)
+    SELECT stream, count(*) FILTER (WHERE due_at <= :now) AS waiting,
+           min(due_at) FILTER (WHERE due_at <= :now) AS oldest,
+           count(*) FILTER (WHERE rests_until > :now) AS resting,
+           count(*) FILTER (WHERE put_back_times > 0) AS put_back
       FROM work_due GROUP BY stream ORDER BY 2 DESC, stream
 """
 _JOBS: Final = """
-    SELECT count(*) FILTER (WHERE status = 'todo'), count(*) FILTER (WHERE status = 'doing'),
-           count(*) FILTER (WHERE status = 'failed')
+    SELECT count(*) FILTER (WHERE status = 'todo') AS todo,
+           count(*) FILTER (WHERE status = 'doing') AS doing,
+           count(*) FILTER (WHERE status = 'failed') AS failed
       FROM procrastinate_jobs
 """
 _RUNNING: Final = """
-    SELECT extract(epoch FROM clock_timestamp() - query_start), state, query
+    SELECT extract(epoch FROM clock_timestamp() - query_start) AS seconds, state, query
       FROM pg_stat_activity
      WHERE usename = current_user AND state <> 'idle' AND pid <> pg_backend_pid()
        AND query_start < clock_timestamp() - interval '1 second'
      ORDER BY query_start LIMIT :most
 """
+_EXTENSION: Final = "SELECT to_regclass('pg_stat_statements')"
 _KEPT: Final = """
     SELECT mean_exec_time / 1000, calls, query FROM pg_stat_statements
      WHERE userid = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND calls > 4
@@ -76,19 +78,18 @@ def without_values(statement: str) -> str:
 
 
 async def read_installation(
-    session: AsyncSession,
-    caller: Caller,
-    now: datetime,
-    settings: Settings,
+    source: Source, caller: Caller, now: datetime, settings: Settings
 ) -> InstallationShown:
     """Return the state of the installation. Raises OperatorRequired."""
     caller.must_be_operator()
-    most = {"most": OPERATOR_ROWS}
-    counted = {row[0]: row[1] for row in await session.execute(text(_PRODUCTS))}
-    queues = await session.execute(text(_QUEUES), {"now": now})
-    jobs = (await session.execute(text(_JOBS))).one()
-    releases = await session.execute(text(_RELEASES), most)
-    imports = await session.execute(text(_IMPORTS), most)
+    statements = [_PRODUCTS, _QUEUES, _JOBS, _RELEASES, _IMPORTS]
+    (products, queues, [jobs], releases, imports), slow, backups = await each_of(
+        source,
+        in_one_message(source, statements, {"now": now, "most": OPERATOR_ROWS}),
+        _statements(source),
+        read_state(source, now, daily=bool(settings.daily_backups)),
+    )
+    counted = dict(products)
     return InstallationShown(
         [LineShown(*line, int(counted.get(line.name, 0))) for line in LINES],
         settings.allow_unknown_lines,
@@ -97,10 +98,10 @@ async def read_installation(
             for stream, waiting, oldest, resting, put_back in queues
         ],
         JobsShown(*jobs),
-        await _statements(session),
+        slow,
         [ReleaseShown(*row) for row in releases],
         [CatalogImportShown(*row) for row in imports],
-        await read_state(session, now, daily=bool(settings.daily_backups)),
+        backups,
     )
 
 
@@ -108,12 +109,12 @@ def _waited(oldest: datetime | None, now: datetime) -> int:
     return max(0, round((now - oldest).total_seconds())) if oldest else 0
 
 
-async def _statements(session: AsyncSession) -> list[StatementShown]:
+async def _statements(source: Source) -> list[StatementShown]:
     most = {"most": OPERATOR_ROWS}
-    running = await session.execute(text(_RUNNING), most)
+    running, [[extension]] = await in_one_message(source, [_RUNNING, _EXTENSION], most)
     found = [(seconds, 0, state, query) for seconds, state, query in running]
-    if await session.scalar(text("SELECT to_regclass('pg_stat_statements')")) is not None:
-        kept = await session.execute(text(_KEPT), most)
+    if extension is not None:
+        kept = await rows_of(source)(_KEPT, most)
         found += [(seconds, calls, "finished", query) for seconds, calls, query in kept]
     return [
         StatementShown(round(float(seconds), 3), calls, state, without_values(query))

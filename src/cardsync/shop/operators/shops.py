@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import OPERATOR, note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.database.session import enter_tenant
+from cardsync.platform.database.read_sources import Source, each_of
+from cardsync.platform.database.session import enter_tenant, in_one_message
+from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of
-from cardsync.platform.value_types import Row
 from cardsync.shop.accounts import sellers
 from cardsync.shop.operators.schemas import SellerShown, SellersShown
 
@@ -51,42 +51,39 @@ _ACCOUNT: Final = """
 """
 
 
-async def shops(
-    session: AsyncSession,
-    caller: Caller,
-    search: str,
-    paging: Paging,
-) -> SellersShown:
+async def shops(source: Source, caller: Caller, search: str, paging: Paging) -> SellersShown:
     """Return a page of the sellers whose name or address contains `search`, newest first.
 
     Raises OperatorRequired.
     """
     caller.must_be_operator()
     values = {"search": search.replace("\0", "").strip(), **paging.values}
-    total = await session.scalar(text(f"SELECT count(*) {_FOUND}"), values) or 0
-    rows = (await session.execute(text(_PAGE), values)).all()
-    found = [shop for row in rows if (shop := await _with_account(session, row)) is not None]
-    await enter_tenant(session, caller.seller_id)
-    return SellersShown(found, total, paging.page, paging.of(total).total_pages)
+    counted = f"SELECT count(*) {_FOUND}"
+    [[total]], rows = await in_one_message(source, [counted, _PAGE], values)
+    accounts = await each_of(source, *(_read(source, caller, row.id, _ACCOUNT) for row in rows))
+    shown = [
+        struct_of(SellerShown, account, **row._asdict())
+        for row, [found] in zip(rows, accounts, strict=True)
+        for account in found
+    ]
+    return SellersShown(shown, total, paging.page, paging.of(total).total_pages)
 
 
-async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> SellerShown:
+async def one_shop(source: Source, caller: Caller, seller_id: int) -> SellerShown:
     """Return one seller. Raises OperatorRequired, NotFound."""
     caller.must_be_operator()
-    row = (await session.execute(text(_ONE), {"seller": seller_id})).first()
-    shop = None if row is None else await _with_account(session, row)
-    await enter_tenant(session, caller.seller_id)
-    if shop is None:
+    rows, accounts = await _read(source, caller, seller_id, _ONE, _ACCOUNT)
+    if not rows or not accounts:
         raise errors.NotFound(f"there is no seller {seller_id}")
-    return shop
+    return struct_of(SellerShown, accounts[0], **rows[0]._asdict())
 
 
-async def _with_account(session: AsyncSession, row: Row) -> SellerShown | None:
-    await enter_tenant(session, row[0])
-    account = (await session.execute(text(_ACCOUNT), {"seller": row[0]})).first()
-    if account is None:
-        return None
-    return struct_of(SellerShown, account, **row._mapping)
+async def _read(
+    source: Source, caller: Caller, seller_id: int, *statements: str
+) -> list[list[Any]]:
+    """Return the rows of the statements in a seller's scope, which ends with their message."""
+    scoped = [of_seller(seller_id), *statements, of_seller(caller.seller_id)]
+    return (await in_one_message(source, scoped, {"seller": seller_id}))[1:-1]
 
 
 async def change_shop(
