@@ -22,7 +22,7 @@ from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
 from cardsync.platform.database.columns import FALSE, Base, DefaultNow, KeyPart
 from cardsync.platform.database.locks import Lock, locked
-from cardsync.platform.database.read_sources import Source
+from cardsync.platform.database.read_sources import Source, row_as
 from cardsync.platform.database.row_images import SHOP, RowImages
 from cardsync.platform.database.session import in_one_message
 
@@ -54,11 +54,10 @@ UNDO: Final = UndoRows(
 )
 
 
-async def read_settings(session: AsyncSession, caller: Caller) -> BuylistSettings:
+async def read_settings(source: Source, caller: Caller) -> BuylistSettings:
     """Return the settings. Raises OwnerRequired."""
     caller.must_be_owner()
-    row = await session.get(PublicBuylist, caller.seller_id)
-    return _body(caller, row)
+    return _body(caller, await row_as(source, PublicBuylist, caller.seller_id, ""))
 
 
 _SHOP: Final = (

@@ -21,7 +21,7 @@ from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, need_next
-from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
+from cardsync.buying.offers.offer_reads import lines_of, offer_to_change, one_offer
 from cardsync.buying.offers.schemas import OfferInFull
 from cardsync.buying.rules.asking_prices import asking_prices
 from cardsync.platform import limits
@@ -94,7 +94,7 @@ async def take_into_stock(
     offer.state, offer.stocked_at, offer.secret_hash = "in_stock", now, None
     summary = f"offer {offer.id}: {len(came)} drafts of new listings"
     note(session, caller, "offer.stocked", summary, now)
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 async def _set_prices(

@@ -21,7 +21,7 @@ from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.limits import OFFER_NOTE_CHARACTERS
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, totals
-from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
+from cardsync.buying.offers.offer_reads import lines_of, offer_row, offer_to_change, one_offer
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.offers.schemas import OfferInFull, OfferTotals
 from cardsync.buying.store_credit.buying_customers import customer_row
@@ -97,7 +97,7 @@ async def draft_offer(
         f"offer {offer.id}: {len(wants)} card{'' if len(wants) == 1 else 's'}",
         now,
     )
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 def _want(line: WantedLine) -> OfferWant:
@@ -170,7 +170,7 @@ async def change_draft(
         await _drop_lines(session, offer)
         await _put_lines(session, offer.seller_id, offer.id, lines)
     note(session, caller, "offer.changed", f"offer {offer.id} changed", now)
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now: datetime) -> None:

@@ -30,7 +30,7 @@ from cardsync.buying.offers.offer_amounts import (
     regraded,
     totals,
 )
-from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
+from cardsync.buying.offers.offer_reads import lines_of, offer_to_change, one_offer
 from cardsync.buying.offers.schemas import OfferInFull, counted
 from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.rules.room_for_copies import BoughtCopies, need_room
@@ -79,7 +79,7 @@ async def offer_it(
     _enter_state(offer, "offered")
     offer.offered_at, offer.expires_at = now, now + timedelta(days=days)
     note(session, caller, "offer.offered", f"offer {offer.id}, for {days} days", now)
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 async def answer_yes(
@@ -120,7 +120,7 @@ async def answer_yes(
     _enter_state(offer, "accepted")
     offer.way, offer.cash_part = way, part
     _answered(session, caller, offer, "accepted", now, by_customer=by_customer)
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 async def answer_no(
@@ -147,7 +147,7 @@ async def answer_no(
         need_next(offer.state, "declined")
     _enter_state(offer, "declined")
     _answered(session, caller, offer, "declined", now, by_customer=by_customer)
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 async def receive(
@@ -181,7 +181,7 @@ async def receive(
     changed = sum(_differs(line) for line in accepted.values())
     summary = f"offer {offer.id}: cards counted, {changed} lines differ"
     note(session, caller, "offer.received", summary, now)
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 async def pay(
@@ -234,7 +234,7 @@ async def pay(
     cash, credit = (usd(amount) for amount in due)
     summary = f"offer {offer.id}: {cash} in cash, {credit} in credit"
     note(session, caller, "offer.paid", summary, now, after={"cash": cash, "credit": credit})
-    return await in_full(session, caller, offer)
+    return await one_offer(session, caller, offer.id)
 
 
 def _promises(lines: Sequence[BuyingOfferLine]) -> Iterator[Promise]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -22,95 +20,106 @@ from cardsync.buying.offers.schemas import (
     OfferTotals,
     counted,
 )
-from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.platform import errors
-from cardsync.platform.kit import row_pages
+from cardsync.platform.database.read_sources import (
+    Source,
+    each_of,
+    found,
+    newest,
+    row_as,
+    rows_as,
+)
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.kit.struct_rows import struct_of
 
-LINE = BuyingOfferLine
-# The SQL expressions for a line's current copies and prices. The function `counted` of `schemas.py`
-# computes the same values from a loaded row.
-_COPIES: Final = func.coalesce(LINE.received_copies, LINE.copies)
-_NOW = LINE.received_copies.is_not(None)
+_CUSTOMER: Final = """
+    SELECT c.name FROM buying_offer o JOIN buying_customer c ON c.id = o.customer_id
+     WHERE o.seller_id = :seller AND c.seller_id = :seller AND o.id = :offer
+"""
+_CUSTOMERS: Final = """
+    SELECT id, name FROM buying_customer
+     WHERE seller_id = :seller AND id = ANY (CAST(:customers AS bigint[]))
+"""
+# The function `counted` of `schemas.py` computes a line's current copies and prices from a loaded
+# row.
+_SUMS: Final = """
+    SELECT offer_id,
+           coalesce(sum(copies) FILTER (WHERE cash IS NOT NULL OR credit IS NOT NULL), 0) AS copies,
+           coalesce(sum(copies * cash), 0) AS cash, coalesce(sum(copies * credit), 0) AS credit,
+           count(*) FILTER (WHERE cash IS NULL AND credit IS NULL AND copies > 0) AS unpriced
+      FROM (SELECT offer_id, coalesce(received_copies, copies) AS copies,
+                   CASE WHEN received_copies IS NULL THEN cash_each
+                        ELSE received_cash_each END AS cash,
+                   CASE WHEN received_copies IS NULL THEN credit_each
+                        ELSE received_credit_each END AS credit
+              FROM buying_offer_line
+             WHERE seller_id = :seller AND offer_id = ANY (CAST(:offers AS bigint[]))
+               AND accepted IS DISTINCT FROM false) line
+     GROUP BY offer_id
+"""
 
 
-async def one_offer(session: AsyncSession, caller: Caller, offer_id: int) -> OfferInFull:
+async def one_offer(source: Source, caller: Caller, offer_id: int) -> OfferInFull:
     """Return one offer with its lines. Raises NotFound."""
-    return await in_full(session, caller, await offer_row(session, caller.seller_id, offer_id))
-
-
-async def in_full(session: AsyncSession, caller: Caller, offer: BuyingOffer) -> OfferInFull:
-    lines = await lines_of(session, caller.seller_id, offer.id)
-    name = None
-    if offer.customer_id is not None:
-        name = await session.scalar(
-            select(BuyingCustomer.name).where(
-                BuyingCustomer.seller_id == caller.seller_id,
-                BuyingCustomer.id == offer.customer_id,
-            )
-        )
+    offer, lines, names = await each_of(
+        source,
+        offer_row(source, caller.seller_id, offer_id),
+        lines_of(source, caller.seller_id, offer_id),
+        found(source, _CUSTOMER, {"seller": caller.seller_id, "offer": offer_id}),
+    )
     return struct_of(
         OfferInFull,
         offer,
         caller,
-        customer_name=caller.buyer(name) or "",
+        customer_name=caller.buyer(names[0][0]) or "" if names else "",
         totals=struct_of(OfferTotals, totals(counted(line) for line in lines)),
         lines=[struct_of(OfferLine, line) for line in lines],
     )
 
 
 async def find_offers(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     state: State | None,
     customer_id: int | None,
     before: int | None,
 ) -> Offers:
     """Return a page of offers, newest first."""
-    query = (
-        select(BuyingOffer, BuyingCustomer.name)
-        .outerjoin(
-            BuyingCustomer,
-            (BuyingCustomer.seller_id == caller.seller_id)
-            & (BuyingCustomer.id == BuyingOffer.customer_id),
-        )
-        .where(BuyingOffer.seller_id == caller.seller_id)
-    )
-    if state is not None:
-        query = query.where(BuyingOffer.state == state)
-    if customer_id is not None:
-        query = query.where(BuyingOffer.customer_id == customer_id)
-    those = row_pages.before(query, BuyingOffer.id, before, BUYING_OFFERS_SHOWN)
-    found = (await session.execute(those)).all()
-    page = row_pages.cut(found, BUYING_OFFERS_SHOWN, lambda row: row[0].id)
-    sums = await _sums(session, caller.seller_id, [offer.id for offer, _ in page.rows])
+    wanted = {"state": state, "customer_id": customer_id}
+    where = " ".join(f"AND {name} = :{name}" for name, one in wanted.items() if one is not None)
+    most = BUYING_OFFERS_SHOWN
+    page = await newest(source, BuyingOffer, caller.seller_id, before, most, where, **wanted)
+    values = {
+        "seller": caller.seller_id,
+        "offers": [offer.id for offer in page.rows],
+        "customers": [offer.customer_id for offer in page.rows if offer.customer_id is not None],
+    }
+    customers, lines = await in_one_message(source, [_CUSTOMERS, _SUMS], values)
+    names: dict[int, str] = dict(customers)
+    sums = {row[0]: Totals(row[1], Decimal(row[2]), Decimal(row[3]), row[4]) for row in lines}
     none = totals([])
     shown = [
         struct_of(
             Offer,
             offer,
             caller,
-            customer_name=caller.buyer(name) or "",
+            customer_name=caller.buyer(names.get(offer.customer_id or 0)) or "",
             totals=struct_of(OfferTotals, sums.get(offer.id, none)),
         )
-        for offer, name in page.rows
+        for offer in page.rows
     ]
     return Offers(shown, page.next)
 
 
 async def offer_row(
-    session: AsyncSession, seller_id: int, offer_id: int, *, locked: bool = False
+    source: Source, seller_id: int, offer_id: int, *, locked: bool = False
 ) -> BuyingOffer:
     """Return an offer's row. Raises NotFound."""
-    query = select(BuyingOffer).where(
-        BuyingOffer.seller_id == seller_id, BuyingOffer.id == offer_id
-    )
-    if locked:
-        query = query.with_for_update().execution_options(populate_existing=True)
-    found = await session.scalar(query)
-    if found is None:
+    tail = "AND id = :offer FOR UPDATE" if locked else "AND id = :offer"
+    offer = await row_as(source, BuyingOffer, seller_id, tail, offer=offer_id)
+    if offer is None:
         raise errors.NotFound(f"there is no offer {offer_id}")
-    return found
+    return offer
 
 
 async def offer_to_change(
@@ -133,32 +142,6 @@ def touch(offer: BuyingOffer, now: datetime) -> None:
     offer.updated_at = now
 
 
-async def lines_of(
-    session: AsyncSession, seller_id: int, offer_id: int
-) -> Sequence[BuyingOfferLine]:
-    rows = await session.scalars(
-        select(LINE).where(LINE.seller_id == seller_id, LINE.offer_id == offer_id).order_by(LINE.id)
-    )
-    return rows.all()
-
-
-async def _sums(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> dict[int, Totals]:
-    cash = case((_NOW, LINE.received_cash_each), else_=LINE.cash_each)
-    credit = case((_NOW, LINE.received_credit_each), else_=LINE.credit_each)
-    bought = cash.is_not(None) | credit.is_not(None)
-    rows = await session.execute(
-        select(
-            LINE.offer_id,
-            func.coalesce(func.sum(_COPIES).filter(bought), 0),
-            func.coalesce(func.sum(_COPIES * cash), 0),
-            func.coalesce(func.sum(_COPIES * credit), 0),
-            func.count().filter(~bought & (_COPIES > 0)),
-        )
-        .where(
-            LINE.seller_id == seller_id,
-            LINE.offer_id.in_(ids),
-            LINE.accepted.is_distinct_from(False),
-        )
-        .group_by(LINE.offer_id)
-    )
-    return {row[0]: Totals(row[1], Decimal(row[2]), Decimal(row[3]), row[4]) for row in rows}
+async def lines_of(source: Source, seller_id: int, offer_id: int) -> list[BuyingOfferLine]:
+    tail = "AND offer_id = :offer ORDER BY id"
+    return await rows_as(source, BuyingOfferLine, seller_id, tail, offer=offer_id)

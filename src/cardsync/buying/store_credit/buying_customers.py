@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Final
 
 from msgspec import UNSET, UnsetType
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
@@ -20,7 +19,7 @@ from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTER
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.buying.store_credit.schemas import Customer, Customers
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, newest
+from cardsync.platform.database.read_sources import Source, newest, row_as
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.search.known_names import seen_name
@@ -105,19 +104,17 @@ async def find_customers(
     return Customers([struct_of(Customer, row, caller) for row in page.rows], page.next)
 
 
-async def one_customer(session: AsyncSession, caller: Caller, customer_id: int) -> Customer:
+async def one_customer(source: Source, caller: Caller, customer_id: int) -> Customer:
     """Return one customer. Raises NotFound."""
-    return struct_of(Customer, await customer_row(session, caller, customer_id), caller)
+    return struct_of(Customer, await customer_row(source, caller, customer_id), caller)
 
 
 async def customer_row(
-    session: AsyncSession, caller: Caller, customer_id: int, *, locked: bool = False
+    source: Source, caller: Caller, customer_id: int, *, locked: bool = False
 ) -> BuyingCustomer:
     """Return a customer's row. Raises NotFound."""
-    query = select(BuyingCustomer).where(
-        BuyingCustomer.seller_id == caller.seller_id, BuyingCustomer.id == customer_id
-    )
-    row = await session.scalar(query.with_for_update() if locked else query)
+    tail = "AND id = :customer FOR UPDATE" if locked else "AND id = :customer"
+    row = await row_as(source, BuyingCustomer, caller.seller_id, tail, customer=customer_id)
     if row is None:
         raise errors.NotFound(f"there is no buying customer {customer_id}")
     return row

@@ -20,9 +20,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.undo_rows import Undoing
 from cardsync.buying.binding_rights import must_bind_shop
 from cardsync.buying.limits import STORE_CREDIT_ENTRIES, STORE_CREDIT_MOST
+from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, rows_as
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import to_units, usd
@@ -151,23 +153,17 @@ async def undo_entry(undoing: Undoing) -> None:
         raise errors.ChangedSince("the customer has already spent this credit") from e
 
 
-async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> CreditSheet:
+async def credit_of(source: Source, caller: Caller, customer_id: int) -> CreditSheet:
     """Return a customer's balance and newest entries. Raises NotFound."""
-    values = {"seller": caller.seller_id, "customer": customer_id}
-    balance = await session.scalar(text(_LOCKED.replace("FOR UPDATE", "")), values)
-    if balance is None:
-        raise errors.NotFound(f"there is no buying customer {customer_id}")
-    rows = await session.scalars(
-        select(StoreCreditEntry)
-        .where(
-            StoreCreditEntry.seller_id == caller.seller_id,
-            StoreCreditEntry.customer_id == customer_id,
-        )
-        .order_by(StoreCreditEntry.id.desc())
-        .limit(STORE_CREDIT_ENTRIES)
+    values = {"customer": customer_id, "most": STORE_CREDIT_ENTRIES}
+    tail = "AND customer_id = :customer ORDER BY id DESC LIMIT :most"
+    customer, rows = await each_of(
+        source,
+        customer_row(source, caller, customer_id),
+        rows_as(source, StoreCreditEntry, caller.seller_id, tail, **values),
     )
     entries = [struct_of(CreditEntry, row, caller) for row in rows]
-    return CreditSheet(customer_id, usd(balance), entries)
+    return CreditSheet(customer_id, usd(customer.credit_balance), entries)
 
 
 def cents(amount: Decimal, field: str) -> Decimal:

@@ -19,19 +19,20 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offer_list import CHIPS
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 
 @get("/buying/customers")
-async def buying_customers_page(
-    request: PageRequest, caller: Caller, session: AsyncSession
-) -> Template:
+async def buying_customers_page(request: PageRequest, caller: Caller) -> Template:
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
     before = read_id(query.get("before", ""))
-    found = await buying_customers.find_customers(session, caller, typed, before)
+    async with reading(request) as reads:
+        found = await buying_customers.find_customers(reads, caller, typed, before)
     return show(
         request,
         caller,
@@ -51,16 +52,19 @@ async def add_by_form(caller: Caller, form: Form, session: AsyncSession) -> Resp
 
 
 @get("/buying/customers/{customer_id:int}")
-async def buying_customer_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, customer_id: int
-) -> Template:
-    found = await offer_reads.find_offers(session, caller, None, customer_id, None)
+async def buying_customer_page(request: PageRequest, caller: Caller, customer_id: int) -> Template:
+    async with reading(request) as reads:
+        found, customer, sheet = await at_once(
+            offer_reads.find_offers(reads, caller, None, customer_id, None),
+            buying_customers.one_customer(reads, caller, customer_id),
+            credit_entries.credit_of(reads, caller, customer_id),
+        )
     return show(
         request,
         caller,
         "credit_customer.html",
-        customer=await buying_customers.one_customer(session, caller, customer_id),
-        sheet=await credit_entries.credit_of(session, caller, customer_id),
+        customer=customer,
+        sheet=sheet,
         offers=found.offers,
         chips=CHIPS,
         # The form's own key, so that a form that is sent twice makes only one entry.
@@ -94,10 +98,9 @@ async def credit_by_form(
 
 
 @get("/buying/buylist")
-async def buylist_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
-) -> Template:
-    found = await buylist_settings.read_settings(session, caller)
+async def buylist_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    async with reading(request) as reads:
+        found = await buylist_settings.read_settings(reads, caller)
     origin = settings.origin_for(request.headers.get("host"))
     address = f"{origin}{found.path}"
     return show(request, caller, "buylist_settings.html", buylist=found, address=address)

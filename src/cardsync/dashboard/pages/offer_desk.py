@@ -30,9 +30,12 @@ from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, wo
 from cardsync.dashboard.pages.printing import code_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import Source, each_of
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.web.forms import Form, sentence
+from cardsync.web.request import reading
 
 LINES_SHOWN: Final = 200
 _TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
@@ -40,25 +43,30 @@ _TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
 
 @get("/buying/offers/{offer_id:int}")
 async def offer_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
+    request: PageRequest, caller: Caller, offer_id: int
 ) -> Template | Response[str]:
     """Show the offer. A page that waits for the customer's answer sends the revision that it shows,
     and gets an empty answer while that is the current revision.
     """
-    if since := read_id(request.query_params.get("since", "")):
-        known = await offer_reads.offer_row(session, caller.seller_id, offer_id)
-        if known.revision == since:
-            return Response("", status_code=204, media_type=MediaType.TEXT)
-    return await _shown(request, caller, session, offer_id)
+    async with reading(request) as reads:
+        if since := read_id(request.query_params.get("since", "")):
+            known = await offer_reads.offer_row(reads, caller.seller_id, offer_id)
+            if known.revision == since:
+                return Response("", status_code=204, media_type=MediaType.TEXT)
+        return await _shown(request, caller, reads, offer_id)
 
 
 async def _shown(
-    request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int, link: str = ""
+    request: PageRequest, caller: Caller, source: Source, offer_id: int, link: str = ""
 ) -> Template:
-    offer = await offer_reads.one_offer(session, caller, offer_id)
-    lines = part_of(request, offer.lines, LINES_SHOWN)
     named = request.query_params.get("customer", "")[: limits.SEARCHED_CHARACTERS]
-    customers = await buying_customers.find_customers(session, caller, named, None)
+    offer, customers, cards = await each_of(
+        source,
+        offer_reads.one_offer(source, caller, offer_id),
+        buying_customers.find_customers(source, caller, named, None),
+        found_cards(request, caller, source),
+    )
+    lines = part_of(request, offer.lines, LINES_SHOWN)
     return show(
         request,
         caller,
@@ -77,7 +85,7 @@ async def _shown(
         may_search=caller.sees_buyers,
         link=link,
         code=code_of(link),
-        **await found_cards(request, caller, session),
+        **cards,
     )
 
 
@@ -295,12 +303,12 @@ async def stock_by_form(
 
 
 @get("/print/offers/{offer_id:int}")
-async def offer_sheet(
-    request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
-) -> Template:
+async def offer_sheet(request: PageRequest, caller: Caller, offer_id: int) -> Template:
     """Show the offer for printing. After payment it is the receipt."""
-    offer = await offer_reads.one_offer(session, caller, offer_id)
-    shop = await shop_of(session, caller)
+    async with reading(request) as reads:
+        offer, shop = await at_once(
+            offer_reads.one_offer(reads, caller, offer_id), shop_of(reads, caller)
+        )
     is_receipt = offer.paid_at is not None
     return show(
         request,

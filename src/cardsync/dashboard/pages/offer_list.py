@@ -20,9 +20,11 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, TemplateValues, games_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 STATES: Final = get_args(State)
 GRADE_CHOICES: Final = [(grade, grade) for grade in GRADES]
@@ -40,12 +42,13 @@ _ROW: Final = ("condition", "printing", "cash_each", "credit_each")
 
 
 @get("/buying/offers")
-async def offers_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def offers_page(request: PageRequest, caller: Caller) -> Template:
     query = request.query_params
     wanted: Any = query.get("status", "")
     state = wanted if wanted in STATES else None
     before = read_id(query.get("before", ""))
-    found = await offer_reads.find_offers(session, caller, state, None, before)
+    async with reading(request) as reads:
+        found = await offer_reads.find_offers(reads, caller, state, None, before)
     return show(
         request,
         caller,
@@ -59,8 +62,10 @@ async def offers_page(request: PageRequest, caller: Caller, session: AsyncSessio
 
 
 @get("/buying/offers/new")
-async def new_offer_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return show(request, caller, "offer_new.html", **await found_cards(request, caller, session))
+async def new_offer_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        values = await found_cards(request, caller, reads)
+    return show(request, caller, "offer_new.html", **values)
 
 
 @post_form("/buying/offers/new")
@@ -73,9 +78,7 @@ async def draft_by_form(caller: Caller, form: Form, session: AsyncSession) -> Re
     return see(f"/buying/offers/{offer.id}", message("offer_drafted"))
 
 
-async def found_cards(
-    request: PageRequest, caller: Caller, session: AsyncSession
-) -> TemplateValues:
+async def found_cards(request: PageRequest, caller: Caller, source: Source) -> TemplateValues:
     """Return the page's values for the search of a customer's cards."""
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
@@ -85,7 +88,7 @@ async def found_cards(
         "typed": typed,
         "game": game,
         "games": games_of(caller),
-        "products": await products_like(session, caller, typed, line, limits.TYPE_AHEAD),
+        "products": await products_like(source, caller, typed, line, limits.TYPE_AHEAD),
         "conditions": GRADE_CHOICES,
         "printings_of": printings_of,
     }

@@ -10,11 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.catalog.collector_number import read_collector_number
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.stock.quick_add.schemas import Product
 
@@ -28,7 +26,7 @@ _FOUND = queries_of(__package__)["found"].format(looked_at=_LOOKED_AT)
 
 
 async def products_like(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     typed: str,
     game: str | None,
@@ -44,17 +42,14 @@ async def products_like(
         return []
     numbers = {read_collector_number(word).key.lower() for word in (*found, *typed.split())}
     beginning = re.sub(r"([\\%_])", r"\\\1", " ".join(typed.lower().split())) + "%"
-    rows = await session.execute(
-        text(_FOUND),
-        {
-            "words": " & ".join(f"'{word}':*" for word in found),
-            "games": games,
-            "numbers": sorted(numbers),
-            "beginning": beginning,
-            "most": most,
-        },
-    )
-    return [Product(*row) for row in rows]
+    values = {
+        "words": " & ".join(f"'{word}':*" for word in found),
+        "games": games,
+        "numbers": sorted(numbers),
+        "beginning": beginning,
+        "most": most,
+    }
+    return [Product(*row) for row in await rows_of(source)(_FOUND, values)]
 
 
 def words(typed: str) -> list[str]:
