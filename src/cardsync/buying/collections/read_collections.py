@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 import polars as pl
-from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -32,8 +32,9 @@ from cardsync.buying.collections.schemas import (
     collection_detail,
 )
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import numbered
+from cardsync.platform.database.read_sources import Source, each_of, found, numbered, row_as
 from cardsync.platform.database.room_sql import queries_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.value_types import Row
@@ -62,7 +63,7 @@ _LEFT_OUT_FOR: Final = """
 _COLUMNS: Final = f"""
     r.row, r.copies, r.name, r.set_name, r.set_code, r.number,
     {FINISH} AS finish, r.condition, r.language,
-    r.product_id, p.product_name, p.set_name, r.certainty, r.how, r.left_out,
+    r.product_id, p.product_name, p.set_name AS product_set, r.certainty, r.how, r.left_out,
     coalesce(r.line, r.row) AS line, r.reason, r.text, r.finish <> '' AS finish_said
 """
 _WHERE: Final[Mapping[WhichRows, str]] = {
@@ -98,59 +99,43 @@ _NEAR: Final = queries_of(__package__)["near"].format(candidates=CANDIDATES)
 
 
 async def one_collection(
-    session: AsyncSession,
-    caller: Caller,
-    collection_id: int,
-    *,
-    lock: bool = False,
+    source: Source, caller: Caller, collection_id: int, *, lock: bool = False
 ) -> Collection:
     """Return the row of a collection. Raises NotFound."""
-    mine = select(Collection).where(
-        Collection.seller_id == caller.seller_id,
-        Collection.id == collection_id,
-    )
-    row = await session.scalar(mine.with_for_update() if lock else mine)
+    tail = "AND id = :id FOR UPDATE" if lock else "AND id = :id"
+    row = await row_as(source, Collection, caller.seller_id, tail, id=collection_id)
     if row is None:
         raise errors.NotFound(f"there is no collection {collection_id}")
     return row
 
 
-async def counts_of(
-    session: AsyncSession,
-    seller_id: int,
-    ids: Sequence[int],
-) -> dict[int, Counts]:
-    found = await session.execute(text(_COUNTS), {"seller": seller_id, "ids": list(ids)})
-    return {row[0]: Counts(*row[1:]) for row in found}
+async def counts_of(source: Source, seller_id: int, ids: Sequence[int]) -> dict[int, Counts]:
+    rows = await found(source, _COUNTS, {"seller": seller_id, "ids": list(ids)})
+    return {row[0]: Counts(*row[1:]) for row in rows}
 
 
-async def list_collections(
-    session: AsyncSession,
-    caller: Caller,
-    page: int = 1,
-) -> CollectionList:
+async def list_collections(source: Source, caller: Caller, page: int = 1) -> CollectionList:
     """Return the collections, newest first."""
-    found = await numbered(session, Collection, caller.seller_id, Paging(page, PER_PAGE))
-    counts = await counts_of(session, caller.seller_id, [row.id for row in found.rows])
+    some = await numbered(source, Collection, caller.seller_id, Paging(page, PER_PAGE))
+    counts = await counts_of(source, caller.seller_id, [row.id for row in some.rows])
     shown = [
         struct_of(
             CollectionShown, row, caller, **msgspec.structs.asdict(counts.get(row.id, Counts()))
         )
-        for row in found.rows
+        for row in some.rows
     ]
-    return CollectionList(shown, *found.numbers[:3])
+    return CollectionList(shown, *some.numbers[:3])
 
 
-async def read_collection(
-    session: AsyncSession,
-    caller: Caller,
-    collection_id: int,
-) -> CollectionDetail:
+async def read_collection(source: Source, caller: Caller, collection_id: int) -> CollectionDetail:
     """Return a collection with its counts. Raises NotFound."""
-    row = await one_collection(session, caller, collection_id)
-    counts = await counts_of(session, caller.seller_id, [row.id])
-    values = {"seller": caller.seller_id, "collection": row.id}
-    left_out = await session.execute(text(_LEFT_OUT_FOR), values)
+    values = {"seller": caller.seller_id, "collection": collection_id}
+    row, counts, left_out = await each_of(
+        source,
+        one_collection(source, caller, collection_id),
+        counts_of(source, caller.seller_id, [collection_id]),
+        found(source, _LEFT_OUT_FOR, values),
+    )
     of_reasons = [LeftOut(*one) for one in left_out]
     return collection_detail(caller, row, counts.get(row.id, Counts()), of_reasons)
 
@@ -167,8 +152,8 @@ async def rows_of(
     counts = (await counts_of(session, caller.seller_id, [row.id])).get(row.id, Counts())
     everything = counts.matched + counts.waiting + counts.left_out
     total = {"all": everything, "waiting": counts.waiting, "left_out": counts.left_out}[which]
-    found = await _rows(session, caller, row.id, which, ROWS_PER_PAGE, (page - 1) * ROWS_PER_PAGE)
-    return RowPage([_row(caller, one) for one in found], total, page, ROWS_PER_PAGE)
+    some = await _rows(session, caller, row.id, which, ROWS_PER_PAGE, (page - 1) * ROWS_PER_PAGE)
+    return RowPage([_row(caller, one) for one in some], total, page, ROWS_PER_PAGE)
 
 
 def _row(caller: Caller, row: Sequence[Any]) -> RowShown:
@@ -181,76 +166,92 @@ def _row(caller: Caller, row: Sequence[Any]) -> RowShown:
 
 
 async def _rows(
-    session: AsyncSession,
+    source: Source,
     caller: Caller,
     collection_id: int,
     which: WhichRows,
     most: int,
     skipped: int,
-) -> Sequence[Any]:
+) -> list[Any]:
     values = {
         "seller": caller.seller_id,
         "collection": collection_id,
         "most": most,
         "skipped": skipped,
     }
-    return (await session.execute(text(_ROWS.format(where=_WHERE[which])), values)).all()
+    [rows] = await in_one_message(source, [_ROWS.format(where=_WHERE[which])], values)
+    return rows
 
 
-async def waiting_rows(
-    session: AsyncSession,
-    caller: Caller,
-    collection_id: int,
-    most: int = WAITING_AT_ONCE,
-) -> WaitingRows:
+async def waiting_rows(source: Source, caller: Caller, collection_id: int) -> WaitingRows:
     """Return the first waiting rows, each with its candidates. Raises NotFound."""
-    await one_collection(session, caller, collection_id)
-    found = await _rows(session, caller, collection_id, "waiting", most, 0)
+    _, shown, counts = await each_of(
+        source,
+        one_collection(source, caller, collection_id),
+        first_waiting(source, caller, collection_id, WAITING_AT_ONCE),
+        counts_of(source, caller.seller_id, [collection_id]),
+    )
+    return WaitingRows(shown, counts.get(collection_id, Counts()).waiting)
+
+
+async def first_waiting(
+    source: Source, caller: Caller, collection_id: int, most: int
+) -> list[WaitingRow]:
+    """Return up to `most` waiting rows, each with its candidates."""
+    rows = await _rows(source, caller, collection_id, "waiting", most, 0)
+    if not rows:
+        return []
+    keys = await asyncio.to_thread(lambda: [_keys(row, _games(caller, row)) for row in rows])
     values = {"seller": caller.seller_id, "collection": collection_id}
-    rows = [one[0] for one in found]
-    alike = await session.execute(text(_ALIKE_COUNT), values | {"rows": rows})
+    alike, near = await each_of(
+        source,
+        found(source, _ALIKE_COUNT, values | {"rows": [row[0] for row in rows]}),
+        each_of(source, *map(partial(_candidates, source, caller), rows, keys)),
+    )
     of_row: dict[int, int] = {row: count for row, count in alike}  # noqa: C416
     shown: list[WaitingRow] = []
-    for one in found:
-        near = await _candidates(session, caller, one)
+    for one, those in zip(rows, near, strict=True):
         cells: list[Any] = [*msgspec.structs.astuple(_row(caller, one))]
-        cells += [near, of_row.get(one[0], 1)]
+        cells += [those, of_row.get(one[0], 1)]
         shown.append(WaitingRow(*cells))
-    counts = (await counts_of(session, caller.seller_id, [collection_id])).get(collection_id)
-    return WaitingRows(shown, counts.waiting if counts else 0)
+    return shown
 
 
-async def _candidates(session: AsyncSession, caller: Caller, row: Row) -> list[CandidateShown]:
+def _games(caller: Caller, row: Row) -> list[str]:
+    return [row.game] if row.game else list(caller.account.product_lines)
+
+
+async def _candidates(
+    source: Source, caller: Caller, row: Row, keys: Mapping[str, object] | None
+) -> list[CandidateShown]:
     """Return a row's candidates: products with its name or, if there are none, with similar
     names.
     """
-    games = [row.game] if row.game else list(caller.account.product_lines)
-    keys = await asyncio.to_thread(_keys, row, games)
-    if keys is not None:
-        found = await session.execute(text(_NEAR), keys | {"games": games})
-        near = [CandidateShown(*one) for one in found]
-        if near:
-            return near
+    near = await found(source, _NEAR, keys) if keys is not None else []
+    if near:
+        return [CandidateShown(*one) for one in near]
     game = row.game if row.game in caller.account.product_lines else None
     words = (row.name or row.text)[:100]
-    alike = await products_like(session, caller, words, game, CANDIDATES)
+    alike = await products_like(source, caller, words, game, CANDIDATES)
     return [struct_of(CandidateShown, one) for one in alike]
 
 
 def _keys(row: Row, games: list[str]) -> dict[str, object] | None:
+    """Return the values of the statement that reads a row's candidates, None without a name."""
     values = {name: getattr(row, name, None) for name in SCHEMA}
     values |= {"set_name": row[3], "listing_id": None, "scryfall_id": "", "sku": None}
     keyed = keyed_lines(pl.DataFrame([values], schema=SCHEMA), games)
     if keyed.is_empty():
         return None
     # The last line has the shortest form of the row's name.
-    found = keyed.row(-1, named=True)
+    last = keyed.row(-1, named=True)
     return {
-        "name": found["name_key"],
-        "set": found["set_key"],
-        "code": found["code"],
-        "number": found["number_key"],
-        "finish": found["finish_key"],
+        "games": games,
+        "name": last["name_key"],
+        "set": last["set_key"],
+        "code": last["code"],
+        "number": last["number_key"],
+        "finish": last["finish_key"],
         "finish_said": row.finish_said,
-        "language": found["language_key"],
+        "language": last["language_key"],
     }

@@ -53,13 +53,8 @@ _SCHEMA: Final[FrameSchema] = {
 }
 
 
-async def lines_of(
-    session: AsyncSession,
-    caller: Caller,
-    collection_id: int,
-) -> list[WantedLine]:
-    """Return the matched rows as lines of an offer. Raises NotFound."""
-    await one_collection(session, caller, collection_id)
+async def lines_of(session: AsyncSession, caller: Caller, collection_id: int) -> list[WantedLine]:
+    """Return the matched rows as lines of an offer."""
     values = {"seller": caller.seller_id, "collection": collection_id}
     frame = await read_rows(session, _LINES, _SCHEMA, values)
     said = frame.with_columns(pl.col("finish_said").cast(pl.Boolean))
@@ -76,6 +71,7 @@ async def value_collection(
     """Return the value of all matched rows, and one page of the rows with their explanations.
     Raises NotFound.
     """
+    await one_collection(session, caller, collection_id)
     lines = await lines_of(session, caller, collection_id)
     spent = await spent_today(session, caller, now)
     first = (page - 1) * ROWS_PER_PAGE

@@ -26,6 +26,7 @@ from cardsync.buying.rules.buy_rule_json import (
 )
 from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.prices.engine.rules import InvalidRule
@@ -47,10 +48,8 @@ UNDO: Final = undo_rules.undo_queried(
 )
 
 
-async def all_buy_rules(session: AsyncSession, seller_id: int) -> list[StoredBuyRule]:
-    mine = select(StoredBuyRule).where(StoredBuyRule.seller_id == seller_id)
-    ordered = mine.order_by(StoredBuyRule.priority, StoredBuyRule.id)
-    return list(await session.scalars(ordered))
+async def all_buy_rules(source: Source, seller_id: int) -> list[StoredBuyRule]:
+    return await rows_as(source, StoredBuyRule, seller_id, "ORDER BY priority, id")
 
 
 async def _one(session: AsyncSession, seller_id: int, rule_id: int) -> StoredBuyRule:
@@ -61,21 +60,18 @@ async def _one(session: AsyncSession, seller_id: int, rule_id: int) -> StoredBuy
     return row
 
 
-async def bodies(
-    session: AsyncSession,
-    rows: Sequence[StoredBuyRule],
-) -> list[BuyRuleShown]:
+async def bodies(source: Source, rows: Sequence[StoredBuyRule]) -> list[BuyRuleShown]:
     """Return the rules as structs of the API, each with the warnings of its query."""
-    found = await selections(session, NOBODY, [row.query for row in rows])
+    found = await selections(source, NOBODY, [row.query for row in rows])
     return [
         buy_rule_body(row, selection.warnings) for row, selection in zip(rows, found, strict=True)
     ]
 
 
-async def read_all(session: AsyncSession, caller: Caller) -> list[BuyRuleShown]:
+async def read_all(source: Source, caller: Caller) -> list[BuyRuleShown]:
     """Return the buy rules by priority."""
     caller.must_be_owner()
-    return await bodies(session, await all_buy_rules(session, caller.seller_id))
+    return await bodies(source, await all_buy_rules(source, caller.seller_id))
 
 
 async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> BuyRuleShown:

@@ -23,6 +23,7 @@ from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars
 from cardsync.platform.value_types import JsonMapping
@@ -103,11 +104,11 @@ BuyRuleTestFields: Final = test_fields("BuyRuleTestFields", _expectation)
 TESTS: Final = KeptTests(BuyRuleTest, BuyRuleTestFields, "buying.rule_test", "buy rule test")
 
 
-async def read_all(session: AsyncSession, caller: Caller) -> BuyRuleTestList:
+async def read_all(source: Source, caller: Caller) -> BuyRuleTestList:
     """Return the rule tests, oldest first."""
     caller.must_be_owner()
     return BuyRuleTestList(
-        [struct_of(BuyRuleTestShown, row) for row in await TESTS.of(session, caller.seller_id)]
+        [struct_of(BuyRuleTestShown, row) for row in await TESTS.of(source, caller.seller_id)]
     )
 
 

@@ -11,7 +11,6 @@ from typing import Final
 from litestar import Response, get
 from litestar.response import Template
 from msgspec import to_builtins
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -32,43 +31,56 @@ from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.database.read_sources import Source, each_of
+from cardsync.platform.database.session import in_one_message
 from cardsync.platform.declared_fields import to_json
 from cardsync.platform.kit.typed_numbers import read_id, whole
-from cardsync.stock.lists.models import CardList
 from cardsync.web.forms import Form, sentence
+from cardsync.web.request import opened, reading
 
 BASE_NAMES: Final = [
     ("market", "the market price"),
     ("low", "the lowest listing"),
     ("target", "the price your rules ask"),
 ]
+_LISTS: Final = "SELECT name, id FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
+_COLLECTIONS: Final = """
+    SELECT id, name
+      FROM (SELECT id, name, state FROM collection WHERE seller_id = :seller
+             ORDER BY id DESC LIMIT :most) newest
+     WHERE state = 'done' ORDER BY id DESC
+"""
 
 
 @get("/buying/rules")
-async def buy_rules_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _list(request, caller, session)
+async def buy_rules_page(request: PageRequest, caller: Caller) -> Template:
+    # Checking the tests values thousands of cards, so it happens only on request.
+    if "check" in request.query_params:
+        async with opened(request) as session:
+            told = await buy_rule_tests.check(session, caller, clock.now())
+            return await _list(request, caller, session, told=told)
+    async with reading(request) as reads:
+        return await _list(request, caller, reads)
 
 
 async def _list(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
+    told: buy_rule_tests.BuyRuleVerdicts | None = None,
 ) -> Template:
-    tests = await buy_rule_tests.read_all(session, caller)
-    verdicts = {}
-    # Checking the tests values thousands of cards, so it happens only on request.
-    if tests.rule_tests and "check" in request.query_params:
-        told = await buy_rule_tests.check(session, caller, clock.now())
-        verdicts = {one.id: one for one in told.rule_tests}
+    tests, rules = await each_of(
+        source, buy_rule_tests.read_all(source, caller), buy_rule_sets.read_all(source, caller)
+    )
     return show(
         request,
         caller,
         "buy_rules.html",
-        rules=await buy_rule_sets.read_all(session, caller),
+        rules=rules,
         presets=[(name, rule.name) for name, rule in BUY_PRESETS.items()],
         tests=tests.rule_tests,
-        verdicts=verdicts,
+        verdicts={one.id: one for one in told.rule_tests} if told else {},
         problem=problem,
     )
 
@@ -134,14 +146,13 @@ async def _rule(
     newest.
     """
     effect, problem_of_effect = None, problem
-    lists = await _lists(session, caller)
+    lists, recent = await _lists_and_collections(session, caller)
     if problem is None:
         try:
             asked = _asked(form, lists, rule_id, on)
             effect = await preview_draft(session, caller, asked, clock.now())
         except (errors.InvalidRule, errors.InvalidQuery) as e:
             problem_of_effect = e
-    recent = await read_collections.list_collections(session, caller, 1)
     return show(
         request,
         caller,
@@ -159,7 +170,7 @@ async def _rule(
         games=games_of(caller),
         effect=effect,
         on=on or (effect.collection_id if effect else None),
-        collections=[(one.id, one.name) for one in recent.collections if one.state == "done"],
+        collections=recent,
         problem=_said(problem),
         unread=_said(problem_of_effect),
     )
@@ -180,12 +191,13 @@ def _asked(
     return body | {"rule_id": rule_id or None, "collection_id": on}
 
 
-async def _lists(session: AsyncSession, caller: Caller) -> dict[str, int]:
-    mine = select(CardList.name, CardList.id).where(
-        CardList.seller_id == caller.seller_id,
-        CardList.deleted_at.is_(None),
-    )
-    return {row.name: row.id for row in await session.execute(mine)}
+async def _lists_and_collections(
+    session: AsyncSession, caller: Caller
+) -> tuple[dict[str, int], list[tuple[int, str]]]:
+    """Return the ids of lists by their names, and the newest collections that were read."""
+    values = {"seller": caller.seller_id, "most": read_collections.PER_PAGE}
+    lists, collections = await in_one_message(session, [_LISTS, _COLLECTIONS], values)
+    return dict(lists), [(id, caller.buyer(name) or "") for id, name in collections]
 
 
 @post_form("/buying/rules/effect")
@@ -199,7 +211,7 @@ async def show_effect(
     problem, effect = "", None
     try:
         typed = read_form(form.__getitem__, form.all)
-        lists = await _lists(session, caller)
+        lists, _ = await _lists_and_collections(session, caller)
         asked = _asked(typed, lists, read_id(form["rule_id"]) or 0, read_id(form["on"]))
         effect = await preview_draft(session, caller, asked, clock.now())
     except (errors.InvalidRule, errors.InvalidQuery, errors.NotFound) as e:
@@ -225,7 +237,8 @@ async def save_buy_rule(
     if action in ("publish", "draft"):
         typed.texts["state"] = {"publish": "published", "draft": "draft"}[action]
     try:
-        body = body_of(typed, await _lists(session, caller))
+        lists, _ = await _lists_and_collections(session, caller)
+        body = body_of(typed, lists)
         if rule_id:
             await buy_rule_sets.change(session, caller, rule_id, body, clock.now())
         else:

@@ -22,10 +22,13 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
 from cardsync.web.forms import Form
+from cardsync.web.request import opened, reading
 
 # The columns of a collection's file, by the names that sellers use.
 COLUMN_NAMES: Final = {
@@ -53,18 +56,19 @@ COLUMN_NAMES: Final = {
 
 
 @get("/buying")
-async def buying_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _list(request, caller, session)
+async def buying_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        return await _list(request, caller, reads)
 
 
 async def _list(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
+    source: Source,
     problem: errors.Problem | None = None,
 ) -> Template:
     page = paging_of(request, read_collections.PER_PAGE).page
-    found = await read_collections.list_collections(session, caller, page)
+    found = await read_collections.list_collections(source, caller, page)
     return show(
         request,
         caller,
@@ -92,24 +96,23 @@ async def bring_file(caller: Caller, form: Form, database: Database, store: Stor
 
 
 @get("/buying/collections/{collection_id:int}")
-async def collection_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    collection_id: int,
-) -> Template:
-    found = await read_collections.read_collection(session, caller, collection_id)
+async def collection_page(request: PageRequest, caller: Caller, collection_id: int) -> Template:
+    async with reading(request) as reads:
+        found, waiting = await at_once(
+            read_collections.read_collection(reads, caller, collection_id),
+            read_collections.first_waiting(reads, caller, collection_id, 1),
+        )
     page = paging_of(request, read_collections.ROWS_PER_PAGE).page
-    waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
     valued = None
     # Valuing a collection is slow. So the page values it only after it was read (until then the
     # page reloads every two seconds), and while rows wait for choices only if the address requests
     # the value.
     asked = "value" in request.query_params
-    if found.state == "done" and (asked or not waiting.rows):
-        valued = await value_collection.value_collection(
-            session, caller, collection_id, clock.now(), page
-        )
+    if found.state == "done" and (asked or not waiting):
+        async with opened(request) as session:
+            valued = await value_collection.value_collection(
+                session, caller, collection_id, clock.now(), page
+            )
     return show(
         request,
         caller,

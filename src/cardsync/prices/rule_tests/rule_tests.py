@@ -21,6 +21,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors, limits
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.locks import Lock
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.database.row_images import RowImages
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
@@ -79,10 +80,9 @@ class KeptTests(Generic[Row]):
             room=(limits.RULE_TESTS, "rule tests, the most allowed"),
         )
 
-    async def of(self, session: AsyncSession, seller_id: int) -> list[Row]:
+    async def of(self, source: Source, seller_id: int) -> list[Row]:
         """Return the rule tests, oldest first."""
-        mine = select(self._table).where(self._table.seller_id == seller_id)
-        return list(await session.scalars(mine.order_by(self._table.id)))
+        return await rows_as(source, self._table, seller_id, "ORDER BY id")
 
     async def create(
         self, session: AsyncSession, caller: Caller, body: JsonMapping, now: datetime
