@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.models import DebugScreenshot, SyncCycle
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, numbered, rows_as
+from cardsync.platform.database.read_sources import Source, numbered, row_as, rows_as
 from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.platform.storage import ObjectMissing, Store
 
@@ -28,29 +28,23 @@ async def newest_cycles(source: Source, caller: Caller, most: int) -> list[SyncC
     return await rows_as(source, SyncCycle, caller.seller_id, tail, most=most)
 
 
-async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCycle:
+async def cycle(source: Source, caller: Caller, cycle_id: int) -> SyncCycle:
     """Return one cycle. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
-    query = select(SyncCycle).where(
-        SyncCycle.seller_id == caller.seller_id, SyncCycle.id == cycle_id
-    )
-    row = (await session.scalars(query)).one_or_none()
+    row = await row_as(source, SyncCycle, caller.seller_id, "AND id = :id", id=cycle_id)
     if row is None:
         raise errors.NotFound(f"there is no sync {cycle_id}")
     return row
 
 
 async def screenshots_of(
-    session: AsyncSession,
-    caller: Caller,
-    cycle_ids: Sequence[int],
+    source: Source, caller: Caller, cycle_ids: Sequence[int]
 ) -> dict[int, list[DebugScreenshot]]:
     """Return the cycles' screenshots that still exist, oldest first."""
-    query = select(DebugScreenshot).where(
-        DebugScreenshot.seller_id == caller.seller_id, DebugScreenshot.cycle_id.in_(cycle_ids)
-    )
+    tail = "AND cycle_id = ANY (CAST(:cycles AS bigint[])) ORDER BY id"
+    values = {"cycles": list(cycle_ids)}
     found: dict[int, list[DebugScreenshot]] = {}
-    for row in await session.scalars(query.order_by(DebugScreenshot.id)):
+    for row in await rows_as(source, DebugScreenshot, caller.seller_id, tail, **values):
         found.setdefault(row.cycle_id, []).append(row)
     return found
 

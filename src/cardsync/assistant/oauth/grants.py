@@ -19,6 +19,7 @@ from cardsync.access.grant_models import OAuthGrant, RefreshToken
 from cardsync.access.models import Member
 from cardsync.assistant.oauth import clients
 from cardsync.platform import errors
+from cardsync.platform.database.read_sources import Source, each_of, rows_as
 from cardsync.platform.database.session import Database
 from cardsync.platform.read_json import read
 from cardsync.prices.loss.decide import Mode
@@ -42,24 +43,24 @@ class NamedGrant(NamedTuple):
     modes: Modes
 
 
-async def listed(session: AsyncSession, caller: Caller) -> list[NamedGrant]:
+async def listed(source: Source, caller: Caller) -> list[NamedGrant]:
     """Return the valid grants, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
-    query = (
-        select(OAuthGrant, Member.name)
-        .join(Member, Member.id == OAuthGrant.member_id)
-        .where(
-            OAuthGrant.seller_id == caller.seller_id,
-            Member.seller_id == caller.seller_id,
-            Member.role == "owner",
-            OAuthGrant.revoked_at.is_(None),
-        )
-        .order_by(OAuthGrant.id.desc())
+    valid = "AND revoked_at IS NULL ORDER BY id DESC"
+    grants, members = await each_of(
+        source,
+        rows_as(source, OAuthGrant, caller.seller_id, valid),
+        rows_as(source, Member, caller.seller_id, "AND role = 'owner'"),
     )
-    found = (await session.execute(query)).all()
+    names: dict[int | None, str] = {member.id: member.name for member in members}
+    known = [grant for grant in grants if grant.member_id in names]
+    modes = await each_of(
+        source,
+        *(permissions.grant_modes(source, caller.seller_id, grant.id) for grant in known),
+    )
     return [
-        NamedGrant(grant, name, await permissions.grant_modes(session, caller.seller_id, grant.id))
-        for grant, name in found
+        NamedGrant(grant, names[grant.member_id], own)
+        for grant, own in zip(known, modes, strict=True)
     ]
 
 

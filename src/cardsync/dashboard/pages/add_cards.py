@@ -20,6 +20,7 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, paging_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.kit.typed_numbers import read_id
@@ -31,6 +32,7 @@ from cardsync.stock.quick_add.checked_entry import Changes, Wanted
 from cardsync.stock.quick_add.schemas import QuickAddEntry
 from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 STATUS_WORDS: Final = {
     "draft": "Draft",
@@ -45,18 +47,21 @@ _AMOUNTS: Final = ("quantity", "price", "cost")
 
 
 @get("/add-cards")
-async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def add_cards_page(request: PageRequest, caller: Caller) -> Template:
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
     game = query.get("game", "")
     wanted = query.get("status", "")
     status = wanted if wanted in STATUS_WORDS else None
     lines = caller.account.product_lines
-    found = await products_like(
-        session, caller, typed, game if game in lines else None, limits.TYPE_AHEAD
-    )
+    line = game if game in lines else None
     paging = paging_of(request, limits.CARDS_PER_PAGE)
-    entries = await drafts.entries(session, caller, status, paging)
+    async with reading(request) as reads:
+        found, entries, pending = await at_once(
+            products_like(reads, caller, typed, line, limits.TYPE_AHEAD),
+            drafts.entries(reads, caller, status, paging),
+            settle.pending(reads, caller, clock.now()),
+        )
     return show(
         request,
         caller,
@@ -73,7 +78,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         status_words=STATUS_WORDS,
         conditions=CONDITIONS,
         printings_of=printings_of,
-        unanswered=len(await settle.pending(session, caller, clock.now())),
+        unanswered=len(pending),
     )
 
 
@@ -175,8 +180,9 @@ async def delete_card(
 
 
 @get("/add-cards/recover")
-async def recover_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    rows = await settle.pending(session, caller, clock.now())
+async def recover_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        rows = await settle.pending(reads, caller, clock.now())
     return show(request, caller, "recover.html", rows=rows)
 
 

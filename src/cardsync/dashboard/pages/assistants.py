@@ -22,6 +22,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.session import Database
 from cardsync.platform.money import dollars
 from cardsync.platform.settings import Settings
@@ -31,7 +32,7 @@ from cardsync.prices.plans import budgets, permissions
 from cardsync.prices.plans.actions import ActionType
 from cardsync.web.forms import Form
 from cardsync.web.reach import reach_of
-from cardsync.web.request import opened
+from cardsync.web.request import reading
 
 KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
     ("pricing.change_set", "Prices and rules"),
@@ -63,10 +64,13 @@ async def _page(
     steps: Sequence[Step] = (),
 ) -> Template:
     now = clock.now()
-    async with opened(request, snapshot=True) as session:
-        connected = await grants.listed(session, caller)
-        used = await budgets.used(session, caller.seller_id, now)
-        of_tokens = (await permissions.permissions_of(session, caller.seller_id))["token"]
+    async with reading(request) as reads:
+        connected, used, given = await at_once(
+            grants.listed(reads, caller),
+            budgets.used(reads, caller.seller_id, now),
+            permissions.permissions_of(reads, caller.seller_id),
+        )
+    of_tokens = given["token"]
     return show(
         request,
         caller,

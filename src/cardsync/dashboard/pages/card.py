@@ -360,12 +360,12 @@ async def match_page(
 ) -> Template:
     """Show the products in the catalog that the card may be."""
     async with reading(request) as reads:
-        match = await read_match(reads, caller, card_id)
-        row, _ = await read_card(reads, caller, card_id)
-    card = card_body(row)
-    typed = str(request.query_params.get("typed", card.product_name))[: limits.SEARCH_CHARACTERS]
-    async with opened(request, long=True) as session:
-        found = await products_like(session, caller, typed, None, limits.TYPE_AHEAD_MOST)
+        match, (row, _) = await at_once(
+            read_match(reads, caller, card_id), read_card(reads, caller, card_id)
+        )
+        card = card_body(row)
+        typed = request.query_params.get("typed", card.product_name)[: limits.SEARCH_CHARACTERS]
+        found = await products_like(reads, caller, typed, None, limits.TYPE_AHEAD_MOST)
     return show(
         request, caller, "card_match.html", card=card, match=match, typed=typed, products=found
     )

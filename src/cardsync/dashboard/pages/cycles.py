@@ -6,23 +6,24 @@ from typing import Final
 
 from litestar import get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.sync import past_cycles
 from cardsync.agents.sync.cycles_schemas import cycle_body
 from cardsync.dashboard.shell import PageRequest, paging_of, show
 from cardsync.platform import clock, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.shop.today import sync_result
 from cardsync.web.request import reading
 
 
 @get("/sync/cycles")
-async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def cycles_page(request: PageRequest, caller: Caller) -> Template:
     paging = paging_of(request, limits.CYCLES_PER_PAGE)
-    found = await past_cycles.page_of_cycles(session, caller, paging)
-    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in found.rows])
+    async with reading(request) as reads:
+        found = await past_cycles.page_of_cycles(reads, caller, paging)
+        pictures = await past_cycles.screenshots_of(reads, caller, [row.id for row in found.rows])
     return show(
         request,
         caller,
@@ -33,11 +34,12 @@ async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSessio
 
 
 @get("/sync/cycles/{cycle_id:int}")
-async def cycle_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, cycle_id: int
-) -> Template:
-    row = await past_cycles.cycle(session, caller, cycle_id)
-    pictures = await past_cycles.screenshots_of(session, caller, [cycle_id])
+async def cycle_page(request: PageRequest, caller: Caller, cycle_id: int) -> Template:
+    async with reading(request) as reads:
+        row, pictures = await at_once(
+            past_cycles.cycle(reads, caller, cycle_id),
+            past_cycles.screenshots_of(reads, caller, [cycle_id]),
+        )
     return show(request, caller, "cycle.html", cycle=cycle_body(row, pictures.get(cycle_id, [])))
 
 

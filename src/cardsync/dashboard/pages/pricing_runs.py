@@ -8,7 +8,6 @@ from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form
@@ -24,6 +23,7 @@ from cardsync.prices.runs import run_reads
 from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.prices.runs.schemas import run_body
 from cardsync.web.forms import Form
+from cardsync.web.request import reading
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 # Each cause of a run, in words.
@@ -39,19 +39,16 @@ CAUSES: Final[dict[RunTrigger, str]] = {
 
 
 @get("/pricing/runs")
-async def runs_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    runs = [run_body(run) for run in await newest_runs(session, caller)]
+async def runs_page(request: PageRequest, caller: Caller) -> Template:
+    async with reading(request) as reads:
+        runs = [run_body(run) for run in await newest_runs(reads, caller)]
     return show_part(request, caller, "pricing_runs.html", runs=runs, causes=CAUSES)
 
 
 @get("/pricing/runs/{run_id:int}")
-async def run_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    run_id: int,
-) -> Template:
-    run = run_body(await run_reads.run_of(session, caller, run_id))
+async def run_page(request: PageRequest, caller: Caller, run_id: int) -> Template:
+    async with reading(request) as reads:
+        run = run_body(await run_reads.run_of(reads, caller, run_id))
     return show_part(request, caller, "pricing_run.html", run=run, causes=CAUSES)
 
 

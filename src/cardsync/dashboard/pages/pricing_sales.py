@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import post_form, writer_of
@@ -39,7 +38,7 @@ from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.request import opened
+from cardsync.web.request import opened, reading
 
 FIELDS: Final = (
     "name", "query", "percent", "floor", "floor_cost", "unknown", "lower_all", "starts", "ends",
@@ -209,14 +208,11 @@ def wait_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> Wait | Non
 
 
 @get("/pricing/sales")
-async def sales_page(
-    request: PageRequest,
-    caller: Caller,
-    bounded_snapshot: AsyncSession,
-) -> Template:
+async def sales_page(request: PageRequest, caller: Caller) -> Template:
     now = clock.now()
-    stored = await sale_sets.read_sales(bounded_snapshot, caller)
-    sales = await sale_sets.shown_sales(bounded_snapshot, caller, stored)
+    async with reading(request) as reads:
+        stored = await sale_sets.read_sales(reads, caller)
+        sales = await sale_sets.shown_sales(reads, caller, stored)
     return show_part(
         request,
         caller,

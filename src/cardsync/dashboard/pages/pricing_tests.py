@@ -19,7 +19,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rule_tests.schemas import RuleTestShown
 from cardsync.web.forms import Form, read_form
-from cardsync.web.request import opened, provide_heavy
+from cardsync.web.request import provide_heavy, reading
 
 FIELDS = ("name", "search", "expectation")
 
@@ -40,10 +40,8 @@ async def _shown(
 ) -> Template:
     """Show the tests; with the parameter `check`, also each test's result on the cards."""
     checked = None
-    async with opened(request, long=True, snapshot=True) as session:
-        tests = [
-            struct_of(RuleTestShown, row) for row in await rule_tests.read_all(session, caller)
-        ]
+    async with reading(request) as reads:
+        tests = [struct_of(RuleTestShown, row) for row in await rule_tests.read_all(reads, caller)]
     if request.query_params.get("check"):
         now, heavy = clock.now(), provide_heavy(request.app.state)
         checked = await heavy.read(rule_tests.verdicts_now, caller, Work.PRICES_ALL, now)

@@ -16,6 +16,7 @@ from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.typed_numbers import read_id, wholes
 from cardsync.platform.shelf_place import Place, checked_box, read_place
@@ -52,11 +53,11 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
         raise errors.InvalidPayload(f"state: must be one of {', '.join(STATES)}")
     asked = DeskRequest(cast(returned_copies.ReturnState, state), paging.page)
     async with reading(request) as reads:
-        desk = await returned_copies.desk(reads, caller, paging, state=asked.state)
-        partial = await returned_copies.desk(
-            reads, caller, Paging(1, paging.per_page), state="partial"
+        desk, partial, again = await at_once(
+            returned_copies.desk(reads, caller, paging, state=asked.state),
+            returned_copies.desk(reads, caller, Paging(1, paging.per_page), state="partial"),
+            one_customer.repeat_refunders(reads, caller),
         )
-        again = await one_customer.repeat_refunders(reads, caller)
     return show(
         request,
         caller,

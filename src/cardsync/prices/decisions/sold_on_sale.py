@@ -9,11 +9,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from cardsync.access.caller import Caller
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.read_sources import Source, found
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.sales_by_day import PIECES, SOLD
 
@@ -41,11 +39,10 @@ class SoldOnSale(NamedTuple):
 
 
 async def sold_on_sale(
-    session: AsyncSession, caller: Caller, sale_ids: Sequence[int], now: datetime
+    source: Source, caller: Caller, sale_ids: Sequence[int], now: datetime
 ) -> dict[int, SoldOnSale]:
     """Return the copies sold in each of these sales; a sale whose price no card ever had has no
     entry.
     """
     named = {"seller": caller.seller_id, "sales": list(sale_ids), "now": now}
-    rows = await session.execute(text(_SOLD), named)
-    return {sale: SoldOnSale._make(sold) for sale, *sold in rows}
+    return {sale: SoldOnSale._make(sold) for sale, *sold in await found(source, _SOLD, named)}

@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.each_seller import all_sellers
 from cardsync.platform.database.copy import read_rows
+from cardsync.platform.database.read_sources import Source
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 from cardsync.prices.loss.loss_limits import PAST, SIDES
@@ -78,14 +79,14 @@ _DROP: Final = "DELETE FROM automated_move WHERE seller_id = :seller AND began_a
 
 
 async def past_moves(
-    session: AsyncSession, seller_id: int, now: datetime, counted: Counted = "rules"
+    source: Source, seller_id: int, now: datetime, counted: Counted = "rules"
 ) -> pl.DataFrame:
     """Return the columns PAST of every card that moved within the week without a member's click.
     With `counted` "targets", rollbacks and new listings count, too.
     """
     values = {"seller": seller_id, "now": now, "targets": counted == "targets"}
     spans = {span: now - lasts - _TOGETHER for span, lasts in _SPANS.items()}
-    return await read_rows(session, _PAST, PAST, values | spans)
+    return await read_rows(source, _PAST, PAST, values | spans)
 
 
 async def record(

@@ -8,19 +8,18 @@ from datetime import datetime
 
 import msgspec
 import polars as pl
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.models import Account
+from cardsync.platform.database.read_sources import Source, each_of, found
 from cardsync.platform.money import to_units
 from cardsync.prices.loss import loss_limits as loss
 from cardsync.prices.loss.decide import budget_of
 from cardsync.prices.loss.moves import past_moves
 from cardsync.prices.plans.price_effect import shop_value
 
+_BUDGET = "SELECT loss_budget FROM account WHERE seller_id = :seller"
 _PRICES = """
     SELECT id, (coalesce(target_price, price) * 10000)::bigint AS price FROM card
-     WHERE seller_id = :seller AND id = ANY (:ids) AND coalesce(target_price, price) IS NOT NULL
+     WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[])) AND coalesce(target_price, price) IS NOT NULL
 """
 
 
@@ -37,18 +36,20 @@ class Used(msgspec.Struct):
     week_budget_units: int
 
 
-async def used(session: AsyncSession, seller_id: int, now: datetime) -> Used:
-    account = await session.get_one(Account, seller_id)
-    past = await past_moves(session, seller_id, now)
-    found = await session.execute(text(_PRICES), {"seller": seller_id, "ids": past["id"].to_list()})
-    prices = pl.DataFrame(
-        [tuple(row) for row in found], schema={"id": pl.Int64, "price": pl.Int64}, orient="row"
+async def used(source: Source, seller_id: int, now: datetime) -> Used:
+    [[budget]], past, shop = await each_of(
+        source,
+        found(source, _BUDGET, {"seller": seller_id}),
+        past_moves(source, seller_id, now),
+        shop_value(source, seller_id),
     )
-    budget = account.loss_budget
-    whole = (await shop_value(session, seller_id)).listed
+    rows = await found(source, _PRICES, {"seller": seller_id, "ids": past["id"].to_list()})
+    prices = pl.DataFrame(
+        [tuple(row) for row in rows], schema={"id": pl.Int64, "price": pl.Int64}, orient="row"
+    )
     return used_of(
         past.join(prices, on="id"),
-        budget_of(None if budget is None else to_units(budget), whole),
+        budget_of(None if budget is None else to_units(budget), shop.listed),
     )
 
 

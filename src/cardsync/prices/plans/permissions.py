@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, read_json
+from cardsync.platform.database.read_sources import Source, rows_as
 from cardsync.platform.value_types import JsonObject
 from cardsync.prices.loss.decide import DEFAULTS, By, Credential, Mode, credential_of, denied
 from cardsync.prices.plans.actions import ACTION_TYPES, ActionType
@@ -33,15 +34,12 @@ _UNSET = """
 """
 
 
-async def permissions_of(session: AsyncSession, seller_id: int) -> Permissions:
+async def permissions_of(source: Source, seller_id: int) -> Permissions:
     """Return the current modes of every credential and kind of action."""
     found: Permissions = {
         credential: dict.fromkeys(ACTION_TYPES, mode) for credential, mode in DEFAULTS.items()
     }
-    rows = await session.scalars(
-        select(PlanPermission).where(PlanPermission.seller_id == seller_id)
-    )
-    for row in rows:
+    for row in await rows_as(source, PlanPermission, seller_id, ""):
         if row.credential in found and row.action_type in ACTION_TYPES:
             found[row.credential][row.action_type] = cast(Mode, row.mode)
     return found
@@ -67,23 +65,17 @@ async def who_plans(session: AsyncSession, caller: Caller, kinds: Iterable[Actio
 
 
 async def grant_modes(
-    session: AsyncSession,
+    source: Source,
     seller_id: int,
     grant_id: int,
 ) -> dict[ActionType, Mode]:
     """Return the modes that the owner set for this grant. The modes apply to the grant's single
     writes and to its plans.
     """
-    rows = await session.execute(
-        select(PlanPermission.action_type, PlanPermission.mode).where(
-            PlanPermission.seller_id == seller_id,
-            PlanPermission.credential == _of_grant(grant_id),
-        )
-    )
+    own, grant = "AND credential = :grant", _of_grant(grant_id)
+    rows = await rows_as(source, PlanPermission, seller_id, own, grant=grant)
     return {
-        cast(ActionType, row.action_type): cast(Mode, row.mode)
-        for row in rows
-        if row.action_type in ACTION_TYPES
+        row.action_type: cast(Mode, row.mode) for row in rows if row.action_type in ACTION_TYPES
     }
 
 

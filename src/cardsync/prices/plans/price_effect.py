@@ -19,6 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.money import to_units
 from cardsync.platform.value_types import Values
 from cardsync.prices.engine.rules import ReviewLimits, Rule, Sale, Stale
@@ -399,6 +400,6 @@ def cap_of(rules: Sequence[Rule]) -> int:
     return min(limits, default=DEFAULT_CAP_BP)
 
 
-async def shop_value(session: AsyncSession, seller_id: int) -> ShopValue:
-    row = (await session.execute(text(_SHOP_VALUE), {"seller": seller_id})).one()
-    return ShopValue(to_units(row.listed), to_units(row.asked))
+async def shop_value(source: Source, seller_id: int) -> ShopValue:
+    [sums] = await rows_of(source)(_SHOP_VALUE, {"seller": seller_id})
+    return ShopValue(*map(to_units, sums))

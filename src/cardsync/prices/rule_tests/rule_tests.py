@@ -181,10 +181,10 @@ tests_of: Final = TESTS.of
 create: Final = TESTS.create
 
 
-async def read_all(session: AsyncSession, caller: Caller) -> list[RuleTest]:
+async def read_all(source: Source, caller: Caller) -> list[RuleTest]:
     """Return the rule tests, oldest first."""
     caller.must_be_owner()
-    return await tests_of(session, caller.seller_id)
+    return await tests_of(source, caller.seller_id)
 
 
 def _need_no_grant(caller: Caller) -> None:

@@ -20,7 +20,7 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
 from cardsync.platform.concurrency import at_once
-from cardsync.platform.database.read_sources import Source, rows_of
+from cardsync.platform.database.read_sources import Source, each_of, rows_of
 from cardsync.platform.database.session import SessionReading, run
 from cardsync.platform.declared_fields import Money, to_row
 from cardsync.platform.money import UNITS_PER_CENT, dollars
@@ -60,9 +60,9 @@ from cardsync.prices.runs.sale_runs import set_timer
 from cardsync.sales.lots.profit_by_day import mark_days
 
 
-async def read_sales(session: AsyncSession, caller: Caller) -> list[PricingSale]:
+async def read_sales(source: Source, caller: Caller) -> list[PricingSale]:
     """Return the seller's sales by priority."""
-    return await all_rows(session, PricingSale, caller.seller_id)
+    return await all_rows(source, PricingSale, caller.seller_id)
 
 
 async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> PricingSale:
@@ -71,11 +71,15 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
 
 
 async def shown_sales(
-    session: AsyncSession, caller: Caller, rows: Sequence[PricingSale]
+    source: Source, caller: Caller, rows: Sequence[PricingSale]
 ) -> list[SaleShown]:
     """Return the API structs of sales, with the copies sold in each sale."""
-    sold = await sold_on_sale(session, caller, [row.id for row in rows], clock.now())
-    return sale_bodies(rows, await warnings_of(session, rows), sold, caller)
+    sold, warnings = await each_of(
+        source,
+        sold_on_sale(source, caller, [row.id for row in rows], clock.now()),
+        warnings_of(source, rows),
+    )
+    return sale_bodies(rows, warnings, sold, caller)
 
 
 class PinFields(msgspec.Struct, forbid_unknown_fields=True):

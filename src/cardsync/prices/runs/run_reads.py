@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, newest, rows_as
+from cardsync.platform.database.read_sources import Source, newest, row_as, rows_as
 from cardsync.platform.kit.row_pages import Page
 from cardsync.prices.limits import RUNS_SHOWN
 from cardsync.prices.models import PriceChange, PriceRun
@@ -39,12 +39,9 @@ def kept_of(run: PriceRun) -> dict[str, object]:
     return {name: value for name, value in run.summary.items() if name in ("follows", "sales")}
 
 
-async def run_of(session: AsyncSession, caller: Caller, run_id: int) -> PriceRun:
+async def run_of(source: Source, caller: Caller, run_id: int) -> PriceRun:
     """Return the pricing run with this id. Raise NotFound."""
-    statement = select(PriceRun).where(
-        PriceRun.seller_id == caller.seller_id, PriceRun.id == run_id
-    )
-    run = await session.scalar(statement.execution_options(populate_existing=True))
+    run = await row_as(source, PriceRun, caller.seller_id, "AND id = :id", id=run_id)
     if run is None:
         raise errors.NotFound(f"there is no pricing run {run_id}")
     return run

@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.catalog import products
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import numbered
+from cardsync.platform.database.read_sources import Source, numbered
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Numbered, Paging
 from cardsync.stock.cards.visible import VISIBLE
@@ -110,11 +110,11 @@ async def keep_drafts(
 
 
 async def entries(
-    session: AsyncSession, caller: Caller, status: str | None, paging: Paging
+    source: Source, caller: Caller, status: str | None, paging: Paging
 ) -> Numbered[QuickAdd]:
     """Return a page of entries, newest first."""
     where = "" if status is None else "AND status = :status"
-    return await numbered(session, QuickAdd, caller.seller_id, paging, where, status=status)
+    return await numbered(source, QuickAdd, caller.seller_id, paging, where, status=status)
 
 
 async def some(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[QuickAdd]:
