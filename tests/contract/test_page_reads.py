@@ -37,7 +37,7 @@ MOST = {
     "/today": Reads(2, 5),
     "/cards": Reads(2, 5),
     "/cards/{card_id:int}": Reads(2, 7),
-    "/find": Reads(6, 15),
+    "/find": Reads(3, 9),
     "/orders": Reads(2, 5),
     "/orders/ship": Reads(2, 4),
     "/orders/{order_id:int}": Reads(2, 5),

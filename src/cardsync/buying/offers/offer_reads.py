@@ -42,16 +42,15 @@ _CUSTOMERS: Final = """
 """
 # The function `counted` of `schemas.py` computes a line's current copies and prices from a loaded
 # row.
-_SUMS: Final = """
+_NOW: Final = "CASE WHEN received_copies IS NULL THEN {0} ELSE received_{0} END AS {0}"
+_SUMS: Final = f"""
     SELECT offer_id,
-           coalesce(sum(copies) FILTER (WHERE cash IS NOT NULL OR credit IS NOT NULL), 0) AS copies,
-           coalesce(sum(copies * cash), 0) AS cash, coalesce(sum(copies * credit), 0) AS credit,
-           count(*) FILTER (WHERE cash IS NULL AND credit IS NULL AND copies > 0) AS unpriced
-      FROM (SELECT offer_id, coalesce(received_copies, copies) AS copies,
-                   CASE WHEN received_copies IS NULL THEN cash_each
-                        ELSE received_cash_each END AS cash,
-                   CASE WHEN received_copies IS NULL THEN credit_each
-                        ELSE received_credit_each END AS credit
+           coalesce(sum(copies) FILTER (WHERE coalesce(cash_each, credit_each) IS NOT NULL), 0)
+             AS bought,
+           coalesce(sum(copies * cash_each), 0) AS cash,
+           coalesce(sum(copies * credit_each), 0) AS credit,
+           count(*) FILTER (WHERE coalesce(cash_each, credit_each) IS NULL AND copies > 0) AS unbought
+      FROM (SELECT offer_id, {", ".join(map(_NOW.format, ("copies", "cash_each", "credit_each")))}
               FROM buying_offer_line
              WHERE seller_id = :seller AND offer_id = ANY (CAST(:offers AS bigint[]))
                AND accepted IS DISTINCT FROM false) line

@@ -5,8 +5,8 @@ palette shows the same links.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from litestar import get
 from litestar.response import Template
@@ -17,6 +17,7 @@ from cardsync.dashboard.goals import PALETTE, goals_for
 from cardsync.dashboard.goals import found as goals_of
 from cardsync.dashboard.shell import PageRequest, show, url
 from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.row_pages import read_paging
 from cardsync.prices.rules.rule_sets import names_of_rules
 from cardsync.sales.orders.order_filter import OrderFilter
@@ -56,6 +57,9 @@ class Kind(NamedTuple):
     all_of_them: str = ""
 
 
+Part = Callable[[PageRequest, Caller, Reading, str], Coroutine[Any, Any, list[Kind]]]
+
+
 @get("/find", opt=PART_IF_NAMED)
 async def find_page(request: PageRequest, caller: Caller) -> Template:
     """Show the results for the words. `part` restricts them to one entry of PARTS, so that the
@@ -63,10 +67,19 @@ async def find_page(request: PageRequest, caller: Caller) -> Template:
     """
     words = (request.query_params.get("search") or "").strip()[:WORDS_MOST]
     part = PARTS.get(request.query_params.get("part", ""))
-    parts = [part] if part else _SECTIONS
-    found = await asyncio.gather(*(one(request, caller, words) for one in parts if words))
+    sections = [[part]] if part else _SECTIONS
+    found = await asyncio.gather(*(_read(request, caller, words, one) for one in sections if words))
     kinds = [kind for kinds in found for kind in kinds if kind.hits]
     return show(request, caller, "found.html" if part else "find.html", words=words, kinds=kinds)
+
+
+async def _read(
+    request: PageRequest, caller: Caller, words: str, parts: Sequence[Part]
+) -> list[Kind]:
+    """Return the results of parts that share the messages of a reading."""
+    async with reading(request) as reads:
+        found = await at_once(*(part(request, caller, reads, words) for part in parts))
+    return [kind for kinds in found for kind in kinds]
 
 
 @get(PALETTE, opt=PART)
@@ -89,36 +102,40 @@ def as_search(words: str) -> str:
     return words
 
 
-async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+async def _cards(request: PageRequest, caller: Caller, reads: Reading, words: str) -> list[Kind]:
     """Find cards in stock. If few match, sold-out cards fill the list."""
-    [active] = await _in_stock(request, caller, words)
+    [active] = await _in_stock(request, caller, reads, words)
     if active.total is None or len(active.hits) == MOST:
         return [active]
-    [gone] = await _sold_out(request, caller, words)
+    [gone] = await _sold_out(request, caller, reads, words)
     total = active.total + (gone.total or 0)
     hits = [*active.hits, *gone.hits][:MOST]
     return [gone._replace(hits=hits, total=total)]
 
 
-async def _in_stock(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
-    return await _of_status(request, caller, words, "", counted=False)
+async def _in_stock(request: PageRequest, caller: Caller, reads: Reading, words: str) -> list[Kind]:
+    return await _of_status(request, caller, reads, words, "", counted=False)
 
 
-async def _sold_out(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
-    return await _of_status(request, caller, words, "gone", counted=True)
+async def _sold_out(request: PageRequest, caller: Caller, reads: Reading, words: str) -> list[Kind]:
+    return await _of_status(request, caller, reads, words, "gone", counted=True)
 
 
 async def _of_status(
-    request: PageRequest, caller: Caller, words: str, status: Literal["", "gone"], *, counted: bool
+    request: PageRequest,
+    caller: Caller,
+    reads: Reading,
+    words: str,
+    status: Literal["", "gone"],
+    *,
+    counted: bool,
 ) -> list[Kind]:
     search = as_search(words)
     seconds = provide_settings(request.app.state).read_seconds
     wanted = CardFilter(search=search, status=status or "active")
     most = read_paging(None, request.query_params.get("most"), MOST, MOST).per_page
-    async with reading(request) as reads:
-        page = CardPage(per_page=most)
-        answer = await search_cards(reads, caller, wanted, page, seconds, counted=counted)
-    found = answer.found
+    page = CardPage(per_page=most)
+    found = (await search_cards(reads, caller, wanted, page, seconds, counted=counted)).found
     hits = [
         Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
         for row in map(card_body, found.cards)
@@ -131,11 +148,10 @@ def _printing(card: CardBody) -> str:
     return " · ".join(part for part in (card.set_name, card.number, card.condition_label) if part)
 
 
-async def _orders(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+async def _orders(_: PageRequest, caller: Caller, reads: Reading, words: str) -> list[Kind]:
     """Find orders by number and buyer, and the buyers of these orders whose names match."""
     wanted = OrderFilter(search=words, per_page=MOST, items_per_order=0, counted=False)
-    async with reading(request) as reads:
-        found = await find_orders(reads, caller, wanted)
+    found = await find_orders(reads, caller, wanted)
     hits = [
         Hit(f"/orders/{one.id}", one.order_number, _order(one), "package") for one in found.orders
     ]
@@ -154,14 +170,13 @@ def _order(order: OrderRow) -> str:
     return " · ".join(part for part in (order.buyer_name, order.status) if part)
 
 
-async def _names(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+async def _names(_: PageRequest, caller: Caller, reads: Reading, words: str) -> list[Kind]:
     """Find sets, lists and, for an owner, rules by their names."""
-    async with reading(request) as reads:
-        sets, lists, rules = await at_once(
-            complete_search(reads, caller, f'set:"{words.replace(chr(34), " ")}'),
-            names_of_lists(reads, caller),
-            names_of_rules(reads, caller),
-        )
+    sets, lists, rules = await at_once(
+        complete_search(reads, caller, f'set:"{words.replace(chr(34), " ")}'),
+        names_of_lists(reads, caller),
+        names_of_rules(reads, caller),
+    )
     return [
         Kind(
             "Sets",
@@ -192,12 +207,18 @@ def _named(
     return found[:MOST]
 
 
-async def _pages(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+async def _pages(_: PageRequest, caller: Caller, __: Reading, words: str) -> list[Kind]:
     goals = goals_of(words, goals_for(caller))
     hits = [Hit(one.path, one.name, one.where, one.icon) for one in goals]
     return [Kind("Pages", hits)]
 
 
-_SECTIONS: Final = (_pages, _cards, _orders, _names)
+# The slow searches of cards and of orders run beside each other.
+_SECTIONS: Final = ((_pages, _cards), (_orders, _names))
 # The palette requests sold-out cards only if few cards in stock match.
-PARTS: Final = {"cards": _in_stock, "sold_out": _sold_out, "orders": _orders, "names": _names}
+PARTS: Final[Mapping[str, Part]] = {
+    "cards": _in_stock,
+    "sold_out": _sold_out,
+    "orders": _orders,
+    "names": _names,
+}

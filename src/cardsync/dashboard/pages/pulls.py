@@ -143,8 +143,6 @@ async def pull_page(
             ),
             missing_of(reads, caller, session_id=session_id),
         )
-    if pull.status != "open":
-        code = None
     return show(
         request,
         caller,

@@ -102,17 +102,18 @@ async def make_links(
 
 
 _OF_ALL: Final = """
-    SELECT id, secret_hash FROM pull_link
-     WHERE seller_id = :seller AND session_id = :session AND product_line IS NULL
-       AND revoked_at IS NULL
-     ORDER BY id DESC LIMIT 1
+    SELECT l.id, l.secret_hash
+      FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id AND s.id = l.session_id
+     WHERE l.seller_id = :seller AND s.seller_id = :seller AND s.id = :session
+       AND s.state = 'open' AND l.product_line IS NULL AND l.revoked_at IS NULL
+     ORDER BY l.id DESC LIMIT 1
 """
 
 
 async def link_of_all(
     source: Source, caller: Caller, session_id: int, settings: Settings, origin: str
 ) -> PullLinkMade | None:
-    """Return the session's valid link for all games, or None. The link's secret is derived
+    """Return an open session's valid link for all games, or None. The link's secret is derived
     from the installation's secret, so the URL can be returned again.
     """
     named = {"seller": caller.seller_id, "session": session_id}
