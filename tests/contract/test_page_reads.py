@@ -59,7 +59,7 @@ MOST = {
     "/settings/sign-in": Reads(2, 3),
     "/account": Reads(2, 3),
     "/account/credits": Reads(2, 3),
-    "/cards/{card_id:int}/match": Reads(2, 6),
+    "/cards/{card_id:int}/match": Reads(2, 5),
     "/pricing/rules/new": Reads(3, 8),
     "/pricing/rules/{rule_id:int}": Reads(4, 9),
     "/pricing/tests": Reads(2, 3),

@@ -361,7 +361,8 @@ async def match_page(
     """Show the products in the catalog that the card may be."""
     async with reading(request) as reads:
         match, (row, _) = await at_once(
-            read_match(reads, caller, card_id), read_card(reads, caller, card_id)
+            read_match(reads, caller, card_id),
+            read_card(reads, caller, card_id, last=False),
         )
         card = card_body(row)
         typed = request.query_params.get("typed", card.product_name)[: limits.SEARCH_CHARACTERS]
