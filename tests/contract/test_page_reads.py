@@ -107,7 +107,7 @@ MOST = {
     "/buying": Reads(2, 4),
     "/buying/collections/{collection_id:int}": Reads(2, 5),
     "/buying/rules": Reads(2, 3),
-    "/buying/rules/new": Reads(2, 8),
+    "/buying/rules/new": Reads(2, 7),
     "/buying/offers": Reads(2, 4),
     "/buying/offers/new": Reads(2, 1),
     "/buying/offers/{offer_id:int}": Reads(2, 3),
