@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -100,6 +100,8 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
     ).drop(on)
 
 
+# Each part of an import has the same sets, so the results are cached.
+@lru_cache(maxsize=4096)
 def set_key(game: str | None, words: str) -> str:
     """Return the key of a folded set name."""
     key = _sorted(_ruled(game, words))

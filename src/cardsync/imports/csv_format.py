@@ -187,7 +187,8 @@ def _read_block(
 
 def _as_seen(frame: pl.DataFrame, text: bytes) -> pl.DataFrame:
     """Return the cells without the marks of `_AS_TEXT`."""
-    if b'="' not in text:
+    # Quotes are everywhere, and equals signs are rare, so these are searched first.
+    if b"=" not in text or b'="' not in text:
         return frame
     return frame.with_columns(pl.col(pl.String).str.replace(_AS_TEXT, "${1}"))
 
