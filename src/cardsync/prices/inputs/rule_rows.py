@@ -12,7 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.platform import errors
-from cardsync.platform.database.read_sources import Source, each_of, rows_as, rows_last
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.read_sources import Source, rows_as, rows_last
+from cardsync.platform.database.session import SessionReading
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.declared_fields import declared, from_row
 from cardsync.prices.engine.preset_rules import preset_rule
@@ -92,12 +94,12 @@ async def sales_of(session: Source, seller_id: int) -> list[Sale]:
 
 
 async def live_run(session: Source, seller_id: int, now: datetime) -> tuple[Account, Run]:
-    """Return the seller's account and its run at this time."""
-    account, rules, sales = await each_of(
-        session,
-        account_of(session, seller_id),
-        rules_of(session, seller_id),
-        sales_of(session, seller_id),
+    """Return the seller's account, which belongs to no session, and its run at this time."""
+    reads = session if isinstance(session, Reading) else SessionReading(session)
+    account, rules, sales = await at_once(
+        account_of(reads, seller_id),
+        rules_of(reads, seller_id),
+        sales_of(reads, seller_id),
     )
     return account, _run(account, now, rules, sales)
 
@@ -111,8 +113,11 @@ async def account_of(session: Source, seller_id: int) -> Account:
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run with the seller's rules, sales and settings at this time."""
-    rules = await rules_of(session, account.seller_id)
-    return _run(account, now, rules, await sales_of(session, account.seller_id))
+    reads = SessionReading(session)
+    rules, sales = await at_once(
+        rules_of(reads, account.seller_id), sales_of(reads, account.seller_id)
+    )
+    return _run(account, now, rules, sales)
 
 
 def _run(account: Account, now: datetime, rules: list[Rule], sales: list[Sale]) -> Run:
