@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from cardsync.platform.database.urls import BACKUP_ROLE
+
 # The columns of cards that decide whether a card is in the price file, and its figures.
 COLUMNS: Final = (
     "marketplace_id",
@@ -117,4 +119,7 @@ STATEMENTS: Final = (
     CREATE CONSTRAINT TRIGGER watched AFTER INSERT ON watched_prices.changed
       DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION watched_prices.check()
     """,
+    # Backups of such a database hold the watch, too.
+    f"GRANT USAGE ON SCHEMA watched_prices TO {BACKUP_ROLE}",
+    f"GRANT SELECT ON watched_prices.changed TO {BACKUP_ROLE}",
 )
