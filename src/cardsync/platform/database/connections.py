@@ -133,9 +133,10 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
         """Yield the statement that begins a transaction, which the block sends in its message. The
         driver itself would wait for the answer before it sends the message.
         """
+        level = self.isolation_level
         self._is_begun = True
         try:
-            yield self._get_tx_start_command().decode()
+            yield "BEGIN" + (f" ISOLATION LEVEL {level.name.replace('_', ' ')}" if level else "")
         finally:
             self._is_begun = False
 

@@ -137,3 +137,13 @@ async def test_reads_in_a_sessions_transaction_share_messages_and_see_what_it_wr
         with pytest.raises(InFailedSqlTransaction):
             await reads.rows("SELECT 1", {})
         await session.rollback()
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "level"), [(False, "read committed"), (True, "repeatable read")]
+)
+async def test_a_transaction_begins_at_the_level_of_its_session(a_seller, snapshot, level):
+    seller = await a_seller()
+    database = seller.service.app.state.database
+    async with database.tenant(seller.id, snapshot=snapshot) as session:
+        assert await session.scalar(text("SHOW transaction_isolation")) == level
