@@ -21,7 +21,7 @@ def main() -> int:
     ask.add_argument("--design", type=int, choices=(1, 2, 3), default=1)
     ask.add_argument("--rows", type=int, default=500, help="cards in the pricing export")
     ask.add_argument("--orders", type=int, default=120)
-    ask.add_argument("--today", type=date.fromisoformat, default=date.today())
+    ask.add_argument("--today", type=date.fromisoformat)
     ask.add_argument("--state", type=Path, help="a file that keeps the state over a restart")
     told = ask.parse_args()
     server = started(

@@ -7,11 +7,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from datetime import date
+from datetime import date, datetime
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from . import answers, goods, site
 from .answers import Answer
@@ -61,7 +62,8 @@ def started(
     today: date | None = None,
     state: Path | None = None,
 ) -> Server:
-    day = today or date.today()
+    # Its months end at the marketplace, as those of the service do.
+    day = today or datetime.now(ZoneInfo("America/New_York")).date()
     return Server(Site(Shop(goods.make(rows, orders, day), day, design, state)), port)
 
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +157,7 @@ def sign_in_at(profile: str, address: str) -> None:
 def browser_shop(
     seller: Seller, folder: Path, *, design: int = 1, rows: int = 60, orders: int = 12
 ) -> Iterator[BrowserShop]:
-    market = started(
-        port=0, design=design, rows=rows, orders=orders, today=date.today(), state=None
-    )
+    market = started(port=0, design=design, rows=rows, orders=orders, state=None)
     try:
         set_up(folder, seller.server.url, seller.api_key, market.address)
         yield BrowserShop(seller, folder, market)

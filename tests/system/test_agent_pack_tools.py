@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -279,7 +278,7 @@ class Person:
 
 @pytest.fixture
 def market(tmp_path: Path) -> Iterator[Server]:
-    made = started(port=0, design=1, rows=40, orders=12, today=date.today(), state=None)
+    made = started(port=0, design=1, rows=40, orders=12, state=None)
     yield made
     made.stop()
 

@@ -202,7 +202,9 @@ async def sold_orders(
     database: Database,
     settings: Settings,
     card_id: int,
-    after: Annotated[int | None, QueryParameter(description="Behind this order")] = None,
+    after: Annotated[
+        int | None, QueryParameter(ge=1, le=limits.LARGEST_ID, description="Behind this order")
+    ] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=SOLD_ORDERS_MOST)] = 20,
 ) -> SoldPage:
     """The orders that contain the card, newest first."""

@@ -16,7 +16,7 @@ def test_a_push_has_the_numbers_of_the_registry():
     for seconds in (0.5, 1.5, 1.75, 9):
         took.labels("/a").observe(seconds)
     with receiving() as received:
-        with pushed(received.url, registry, every=600):
+        with pushed(received.url, registry, seconds=600):
             pass
         metrics = received.metrics
     [asked] = metrics["asked_total"].sum.data_points
