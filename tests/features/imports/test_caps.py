@@ -42,26 +42,6 @@ async def test_prices_that_were_taken_over_do_not_raise_the_days_limit(a_seller,
     assert await target(seller, market="9.10", price="1.15") == "1.1500"
 
 
-async def test_a_clock_that_stops_hides_no_history(a_seller, at_noon):
-    clock.stop()
-    seller = await a_seller(capped=True)
-    await target(seller, market="9.00", price="1.00")
-    await target(seller, market="9.00", price="1.15")
-    assert await target(seller, market="9.10", price="1.15") == "1.1500"
-
-
-async def test_a_card_that_was_never_written_again_has_no_history_to_read(a_seller, at_noon):
-    seller = await a_seller(capped=True)
-    await target(seller, market="9.00", price="1.00")
-    await seller.service.sql(
-        seller.id,
-        "INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, price)"
-        " SELECT seller_id, id, observed_at, 1, 2.00 FROM card WHERE seller_id = :id",
-        id=seller.id,
-    )
-    assert await target(seller, market="9.10", price="1.00") == "1.1500"
-
-
 async def test_the_next_day_begins_with_the_last_price_that_was_known(a_seller, at_noon):
     seller = await a_seller(capped=True)
     await target(seller, market="9.00", price="1.00")

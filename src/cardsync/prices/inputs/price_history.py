@@ -1,9 +1,8 @@
 """Reads the history of the seller's cards that a run needs, as frames by card id.
 
 The price at the beginning of a period is read only for cards that were observed since then and had
-other values before: every other card began the period with its current price. A card that was
-never written again, whose `updated_at` is `created_at`, has no history. History that no rule of the
-run needs is not read.
+other values before: every other card began the period with its current price. History that no rule
+of the run needs is not read.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ _STARTS: Final = """
       FROM card c CROSS JOIN LATERAL (
            SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
               AND o.card_id = c.id AND o.price IS NOT NULL ORDER BY o.observed_at LIMIT 1) AS first
-     WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}'
-       AND c.updated_at <> c.created_at AND {only}
+     WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
 """
 # A card is listed since its first observation after it was last out of stock.
 _LISTED: Final = queries_of(__package__)["listed_before"]

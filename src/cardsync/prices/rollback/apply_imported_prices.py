@@ -37,7 +37,6 @@ from cardsync.prices.rollback.rollbacks import end, rollback_of
 from cardsync.prices.standing import APPLIED
 from cardsync.stock.cards import history
 from cardsync.stock.cards.changes import AMOUNTS
-from cardsync.stock.cards.write import CHANGED_AT
 
 STREAM = "repricing"
 HOLDER = "repricing"
@@ -67,8 +66,7 @@ _MOVE = f"""{_MOVED}, kept AS (
         ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
     )
     UPDATE card c SET price = m.imported, my_store_priced = false,
-           observed_at = greatest(:at, m.later), values_hash = 0,
-           updated_at = {CHANGED_AT}
+           observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
 # Selects the sums of the moves by the rule of the card's newest price change, and the largest

@@ -143,16 +143,13 @@ HISTORY_SQL = f"""
      WHERE {_JOINED} AND i.observed AND c.observed_at >= :kept_since
     ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
 """
-# `updated_at` of a card with history is never `created_at`, even if the clock stops: a pricing run
-# reads the history of no card whose times are equal.
-CHANGED_AT = "greatest(:now, c.created_at + interval '1 microsecond')"
 _UPDATE = f"""
     UPDATE card c
        SET {{sets}}, gone = i.quantity = 0,
            priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price
                             THEN :now ELSE c.priced_at END,
            observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END,
-           updated_at = {CHANGED_AT}
+           updated_at = :now
       FROM incoming i
      WHERE {_JOINED}
 """
@@ -164,7 +161,7 @@ RETARGET_SQL = f"""
 """
 GONE_SQL = f"""
     UPDATE card c SET gone = true, quantity = 0, values_hash = 0, target_price = NULL,
-           observed_at = :observed_at, updated_at = {CHANGED_AT}
+           observed_at = :observed_at, updated_at = :now
       FROM incoming i WHERE {_JOINED} AND NOT c.gone
 """
 
