@@ -95,6 +95,12 @@ _ALIKE_COUNT: Final = f"""
 """
 # The statement that reads a row's candidates. If the row has a finish, products in other finishes
 # are no candidates.
+_RECENT: Final = """
+    SELECT id, name
+      FROM (SELECT id, name, state FROM collection WHERE seller_id = :seller
+             ORDER BY id DESC LIMIT :most) newest
+     WHERE state = 'done' ORDER BY id DESC
+"""
 _NEAR: Final = queries_of(__package__)["near"].format(candidates=CANDIDATES)
 
 
@@ -125,6 +131,12 @@ async def list_collections(source: Source, caller: Caller, page: int = 1) -> Col
         for row in some.rows
     ]
     return CollectionList(shown, *some.numbers[:3])
+
+
+async def recent(source: Source, caller: Caller) -> list[tuple[int, str]]:
+    """Return the ids and names of the newest collections, without those that are not read yet."""
+    rows = await found(source, _RECENT, {"seller": caller.seller_id, "most": PER_PAGE})
+    return [(id, caller.buyer(name) or "") for id, name in rows]
 
 
 async def read_collection(source: Source, caller: Caller, collection_id: int) -> CollectionDetail:

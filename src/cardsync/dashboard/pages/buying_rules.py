@@ -31,10 +31,12 @@ from cardsync.dashboard.form_handlers import again, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.read_sources import Source, each_of
-from cardsync.platform.database.session import in_one_message
+from cardsync.platform.database.session import SessionReading
 from cardsync.platform.declared_fields import to_json
 from cardsync.platform.kit.typed_numbers import read_id, whole
+from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.web.forms import Form, sentence
 from cardsync.web.request import opened, reading
 
@@ -43,13 +45,6 @@ BASE_NAMES: Final = [
     ("low", "the lowest listing"),
     ("target", "the price your rules ask"),
 ]
-_LISTS: Final = "SELECT name, id FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
-_COLLECTIONS: Final = """
-    SELECT id, name
-      FROM (SELECT id, name, state FROM collection WHERE seller_id = :seller
-             ORDER BY id DESC LIMIT :most) newest
-     WHERE state = 'done' ORDER BY id DESC
-"""
 
 
 @get("/buying/rules")
@@ -146,7 +141,8 @@ async def _rule(
     newest.
     """
     effect, problem_of_effect = None, problem
-    lists, recent = await _lists_and_collections(session, caller)
+    reads = SessionReading(session)
+    lists, recent = await at_once(_lists(reads, caller), read_collections.recent(reads, caller))
     if problem is None:
         try:
             asked = _asked(form, lists, rule_id, on)
@@ -191,13 +187,8 @@ def _asked(
     return body | {"rule_id": rule_id or None, "collection_id": on}
 
 
-async def _lists_and_collections(
-    session: AsyncSession, caller: Caller
-) -> tuple[dict[str, int], list[tuple[int, str]]]:
-    """Return the ids of lists by their names, and the newest collections that were read."""
-    values = {"seller": caller.seller_id, "most": read_collections.PER_PAGE}
-    lists, collections = await in_one_message(session, [_LISTS, _COLLECTIONS], values)
-    return dict(lists), [(id, caller.buyer(name) or "") for id, name in collections]
+async def _lists(source: Source, caller: Caller) -> dict[str, int]:
+    return {name: id for id, name in await names_of_lists(source, caller)}
 
 
 @post_form("/buying/rules/effect")
@@ -211,7 +202,7 @@ async def show_effect(
     problem, effect = "", None
     try:
         typed = read_form(form.__getitem__, form.all)
-        lists, _ = await _lists_and_collections(session, caller)
+        lists = await _lists(session, caller)
         asked = _asked(typed, lists, read_id(form["rule_id"]) or 0, read_id(form["on"]))
         effect = await preview_draft(session, caller, asked, clock.now())
     except (errors.InvalidRule, errors.InvalidQuery, errors.NotFound) as e:
@@ -237,8 +228,7 @@ async def save_buy_rule(
     if action in ("publish", "draft"):
         typed.texts["state"] = {"publish": "published", "draft": "draft"}[action]
     try:
-        lists, _ = await _lists_and_collections(session, caller)
-        body = body_of(typed, lists)
+        body = body_of(typed, await _lists(session, caller))
         if rule_id:
             await buy_rule_sets.change(session, caller, rule_id, body, clock.now())
         else:

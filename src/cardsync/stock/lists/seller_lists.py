@@ -17,6 +17,7 @@ from cardsync.access import activity
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.read_sources import Source, rows_of
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
@@ -66,9 +67,9 @@ async def read_list(reading: Reading, caller: Caller, list_id: int) -> CardListB
     return _body(caller, found[0])
 
 
-async def names_of_lists(reading: Reading, caller: Caller) -> list[tuple[int, str]]:
+async def names_of_lists(source: Source, caller: Caller) -> list[tuple[int, str]]:
     """Return the id and the name of each list, without counting its cards."""
-    found = await reading.rows(
+    found = await rows_of(source)(
         "SELECT id, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
         " ORDER BY position, id",
         {"seller": caller.seller_id},
