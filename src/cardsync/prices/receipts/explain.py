@@ -25,7 +25,7 @@ from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.files.price_updates import run_waits
 from cardsync.prices.inputs.cards_to_price import Choices, choices, condition_of, read_chosen
 from cardsync.prices.inputs.rule_rows import live_run
-from cardsync.prices.receipts.archive import PricedCard, breakdown, card_of, last_synced
+from cardsync.prices.receipts.archive import PricedCard, Synced, breakdown, card_of, last_synced
 from cardsync.prices.receipts.schemas import (
     ExplainedBlocker,
     ExplainedCard,
@@ -50,7 +50,7 @@ async def explain_card(
         session,
         card_of(session, seller_id, marketplace_id),
         live_run(session, seller_id, now),
-        each_of(session, last_synced(session, seller_id, marketplace_id), the_market(session)),
+        _synced_and_market(session, seller_id, marketplace_id),
         _waiting(session, seller_id),
     )
     waits = waiting.upload or (waiting.run and account.entitlements(now).sync_mode == "full")
@@ -143,6 +143,15 @@ async def _waiting(session: Source, seller_id: int) -> _Waiting:
         session, _upload_waits(session, seller_id), run_waits(session, seller_id)
     )
     return _Waiting(upload, run)
+
+
+async def _synced_and_market(
+    session: Source, seller_id: int, marketplace_id: int
+) -> tuple[Synced | None, Market]:
+    # Of its own: a read that never begins must not hold reads that were already made.
+    return await each_of(
+        session, last_synced(session, seller_id, marketplace_id), the_market(session)
+    )
 
 
 _UPLOAD_WAITS: Final = """
