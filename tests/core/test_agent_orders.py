@@ -33,7 +33,7 @@ from cardsync_agent.orders import (
     window_start,
 )
 from cardsync_agent.parts import parts
-from cardsync_agent.sales import months_to_send, parse_summary
+from cardsync_agent.sales import months_to_ask, months_to_send, parse_summary, still_unoffered
 
 LIST = (
     "Order #,Buyer Name,Order Date,Status,Shipping Type,Product Amt,Shipping Amt,Total Amt,"
@@ -498,6 +498,15 @@ def test_a_report_that_ends_before_its_month_stands_behind_those_that_cover_thei
     months = {month: {"date_to": month[:8] + day} for month, day in ends.items()}
     assert months_to_send(gaps, months) == ["2024-03-01", "2024-04-01"]
     assert months_to_send(gaps[:1], months) == ["2024-02-01"]
+
+
+def test_months_that_were_not_offered_are_asked_for_again_after_thirty_days():
+    gaps = ["2024-03-01", "2024-01-01", "2024-02-01", "2024-04-01"]
+    unoffered = {"2024-01-01": "2026-06-15", "2024-03-01": "2026-06-16"}
+    assert months_to_ask(gaps, {}, date(2026, 7, 15)) == ["2024-01-01", "2024-02-01"]
+    assert months_to_ask(gaps, unoffered, date(2026, 7, 14)) == ["2024-02-01", "2024-04-01"]
+    assert months_to_ask(gaps, unoffered, date(2026, 7, 15)) == ["2024-01-01", "2024-02-01"]
+    assert still_unoffered(unoffered, date(2026, 7, 15)) == {"2024-03-01": "2026-06-16"}
 
 
 # Uploads

@@ -475,3 +475,40 @@ def test_a_redesign_is_repaired_and_a_person_confirms_what_changes_prices(
         ended = shop.once("--request", "pricing")
     assert len(shop.published()) == 1, shop.steps(ended)
     assert shop.steps(ended)["import_prices"] == ("success", None)
+
+
+@schedule.whole_night
+@pytest.mark.night
+def test_months_that_the_marketplace_does_not_offer_keep_no_later_month_back(a_shop) -> None:
+    """The marketplace's page offers 24 months, and the shop's first order is older."""
+    shop = a_shop()
+    pack = shop.folder / "packs" / "simulated" / "pack.json"
+    told = json.loads(pack.read_text())
+    told["elements"]["report_month"] = {"locators": [{"css": "#month"}]}
+    choose = {
+        "verb": "choose", "name": "choose_month", "element": "report_month", "value": "month",
+        "then": {"url": "/payments"},
+    }  # fmt: skip
+    steps = told["workflows"]["sales_report"]["steps"]
+    steps[0]["path"] = "/payments"
+    steps.insert(1, choose)
+    pack.write_text(json.dumps(told))
+    shop.until_done()
+    shop.seller.sql(
+        "UPDATE orders SET order_date = date_trunc('month', now()) - interval '26 months'"
+        " WHERE seller_id = %(seller)s AND id = (SELECT min(id) FROM orders"
+        " WHERE seller_id = %(seller)s) RETURNING id"
+    )
+
+    def gaps() -> list[str]:
+        with shop.seller.http() as http:
+            found: list[str] = http.get("/api/v1/sales_report/gaps").json()["gaps"]
+            return found
+
+    before = gaps()
+    ended = shop.once("--request", "sales")
+    assert shop.steps(ended)["fetch_sales_report"][0] == "skipped"
+    assert gaps() == before
+    # The 26th and 25th month are not asked for again; the 24th is not offered either.
+    shop.once("--request", "sales")
+    assert gaps() == [month for month in before if month != before[3]]

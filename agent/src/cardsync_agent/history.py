@@ -20,7 +20,14 @@ from cardsync_agent.job import Job, worked_off
 from cardsync_agent.marketplace import Window
 from cardsync_agent.orders import DEPENDENTS, ORDER_LIST, SALES, Kind, Parsed, parse, window_start
 from cardsync_agent.parts import parts
-from cardsync_agent.sales import Summary, months_to_send, parse_summary
+from cardsync_agent.sales import (
+    MOST_MONTHS,
+    Summary,
+    months_to_ask,
+    months_to_send,
+    parse_summary,
+    still_unoffered,
+)
 from cardsync_agent.state import Part, Sent
 from cardsync_agent.step_ends import NothingThere, StepFailed, StepSkipped
 
@@ -58,18 +65,11 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 def fetch_sales_report(job: Job) -> None:
     """Send the sales reports of at most two months per cycle, oldest first: months that the server
     lacks and the files cover. The server finds missing months by the orders, including the orders
-    that this cycle has sent.
+    that this cycle has sent. A month that the marketplace did not offer must not keep the later
+    ones from being asked for.
     """
-    summary = Summary()
     missing = cache(lambda: job.call("asking which months are missing", job.client.sales_gaps))
-
-    def months() -> list[str]:
-        return job.cycle.months or sorted(missing())
-
-    for file in _files(job, SALES, _since(job), months):
-        found = _read(file, parse_summary)
-        _tell(job, SALES, file, found.problems)
-        summary.months |= found.months
+    summary = _summary(job, missing)
     gaps = missing()
     # The months are journaled, so that a cycle that continues after a kill -9 does not send more
     # than two.
@@ -90,6 +90,35 @@ def fetch_sales_report(job: Job) -> None:
     for report in reports:
         job.check_wanted()
         _send_month(job, report)
+
+
+def _summary(job: Job, missing: Callable[[], list[str]]) -> Summary:
+    """Read the sales summaries, and store which of the months that a browser asked for the
+    marketplace did not offer.
+    """
+    summary, asked = Summary(), list[str]()
+    memory, today = job.store.memory, clock.read_rfc3339(job.cycle.started_at).date()
+
+    def months() -> list[str]:
+        asked[:] = job.cycle.months or months_to_ask(missing(), memory.unoffered, today)
+        return asked[:MOST_MONTHS]
+
+    nothing = None
+    try:
+        files = _files(job, SALES, _since(job), months)
+    except NothingThere as none:
+        files, nothing = [], none
+    for file in files:
+        found = _read(file, parse_summary)
+        _tell(job, SALES, file, found.problems)
+        summary.months |= found.months
+    if refused := set(asked[:MOST_MONTHS]) - summary.months.keys():
+        still = still_unoffered(memory.unoffered, today)
+        memory.unoffered = still | dict.fromkeys(sorted(refused), today.isoformat())
+        job.store.save()
+    if nothing is not None:
+        raise nothing
+    return summary
 
 
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import calendar
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 
 from cardsync_agent.cells import read_amount, read_date
 from cardsync_agent.csv_records import Problem, Record, lines_of, records
@@ -18,6 +18,8 @@ from cardsync_agent.file_kinds import column
 from cardsync_agent.orders import Row, is_known
 
 MOST_MONTHS = 2  # in one cycle
+# A month that the marketplace did not offer is asked for again after this time.
+ASK_AGAIN = timedelta(days=30)
 _AMOUNTS = (
     "gross_sales", "product_amount", "total_fees", "shipping_amount", "total_refund_amount",
     "refunded_fees", "adjustments", "net_sales_minus_fees", "net_sales",
@@ -54,6 +56,20 @@ def months_to_send(gaps: Iterable[str], months: Mapping[str, Row]) -> list[str]:
         return months[month]["date_to"] != _last_day(date.fromisoformat(month)).isoformat(), month
 
     return sorted(set(gaps) & set(months), key=order)[:MOST_MONTHS]
+
+
+def months_to_ask(gaps: Iterable[str], unoffered: Mapping[str, str], today: date) -> list[str]:
+    """Return the months to ask the marketplace for, oldest first and at most MOST_MONTHS, without
+    those that it did not offer. `unoffered` maps these to the day when they were asked for.
+    """
+    left = set(gaps) - still_unoffered(unoffered, today).keys()
+    return sorted(left)[:MOST_MONTHS]
+
+
+def still_unoffered(unoffered: Mapping[str, str], today: date) -> dict[str, str]:
+    """Return the months that the marketplace did not offer within the last ASK_AGAIN."""
+    since = (today - ASK_AGAIN).isoformat()
+    return {month: day for month, day in unoffered.items() if day > since}
 
 
 def _last_day(first: date) -> date:

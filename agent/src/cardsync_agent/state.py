@@ -184,6 +184,8 @@ class Memory:
     imported: list[Imported] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
+    # The months whose sales summary the marketplace did not offer, each with the day it was asked.
+    unoffered: dict[str, str] = field(default_factory=dict)
     # The number of the file of listings that was delivered last.
     listings: int | None = None
     # SHA-256 of the update that was last placed in DIR/updates, and of the update whose command was

@@ -60,6 +60,10 @@ class StepNotDone(Trouble):
     """A step could not be done, or its post-condition did not hold."""
 
 
+class NotOffered(StepNotDone):
+    """The page does not offer the option that a named value asks for."""
+
+
 class ElementLost(StepNotDone):
     """No locator and no repair of an element finds exactly one element."""
 

@@ -16,12 +16,11 @@ from cardsync_agent.inbox import InventoryExport, NoExport, OrderFile, as_sent
 from cardsync_agent.marketplace import Shot, Window
 from cardsync_agent.marketplace.browser_export import BrowserExport, columns_of
 from cardsync_agent.marketplace.browser_import import BrowserImport
-from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows
+from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows, Unfinished
 from cardsync_agent.marketplace.export_checks import renamed
 from cardsync_agent.marketplace.import_journal import ImportJournal
 from cardsync_agent.orders import FEEDBACK, ORDER_LIST, PULL_SHEET, REFUNDS, SALES, SHIPPING, Kind
 from cardsync_agent.repairs import Repairs
-from cardsync_agent.sales import MOST_MONTHS
 from cardsync_agent.step_ends import NothingThere, StepFailed
 
 WORKFLOW_OF = {
@@ -76,12 +75,17 @@ class BrowserMarketplace:
             raise NoExport(problem)
         values = {"date_from": window.since.isoformat(), "date_to": window.until.isoformat()}
         if kind is SALES:
-            rounds = [values | {"month": month[:7]} for month in window.months()[:MOST_MONTHS]]
+            rounds = [values | {"month": month[:7]} for month in window.months()]
         else:
             rounds = [values]
         found: list[OrderFile] = []
         for given in rounds:
-            outcome = self._workflows.perform(name, given)
+            try:
+                outcome = self._workflows.perform(name, given)
+            except Unfinished as ended:
+                if kind is SALES and ended.not_offered:
+                    continue
+                raise
             columns = columns_of(self._workflows.pack(), name)
             for path in outcome.files.get(name, []):
                 content = renamed(path.read_bytes(), columns)

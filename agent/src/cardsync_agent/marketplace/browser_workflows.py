@@ -16,7 +16,7 @@ from cardsync_agent.browser.human_pace import HumanPace
 from cardsync_agent.browser.origins import is_allowed
 from cardsync_agent.browser.page_pictures import picture
 from cardsync_agent.browser.start_browser import SellersBrowser
-from cardsync_agent.browser.trouble import Busy, Trouble, YourTurnMissed
+from cardsync_agent.browser.trouble import Busy, NotOffered, Trouble, YourTurnMissed
 from cardsync_agent.browser.your_turn import Turns, YourTurn
 from cardsync_agent.client import PersonsTurn, TurnKind
 from cardsync_agent.events import Reporter
@@ -190,11 +190,14 @@ class BrowserWorkflows:
 
 
 class Unfinished(StepFailed):
-    """A workflow that ended early. `files` and `places` are as in Outcome."""
+    """A workflow that ended early. `files` and `places` are as in Outcome. `not_offered` means that
+    the page did not offer the option that a named value asked for.
+    """
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(f"{trouble.workflow.replace('_', ' ')}: {trouble}")
         self.files, self.places = trouble.files, dict(trouble.places)
+        self.not_offered = isinstance(trouble, NotOffered)
 
 
 def to_record(pack: Pack, workflow: str, folder: Path) -> str:

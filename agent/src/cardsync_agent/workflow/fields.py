@@ -59,6 +59,12 @@ def look(on: On) -> Seen:
     return Seen(**on.evaluate(_LOOK))
 
 
+def offers(on: On, option: str) -> bool:
+    """Return whether a select has an option with this label or value."""
+    options = on.evaluate("(el) => Array.from(el.options, (one) => [one.label.trim(), one.value])")
+    return any(option.strip() in one for one in options)
+
+
 def holds(on: On, value: str) -> bool:
     """Return whether a field contains this text or number; also return True if the field has
     vanished.

@@ -142,7 +142,7 @@ class Fill(_Step, frozen=True):
 
 
 class Choose(_Step, frozen=True):
-    """Chooses the option with this label, or the option in a named value."""
+    """Chooses the option with this label or value, or the option in a named value."""
 
     element: Name
     option: Text | None = None

@@ -26,6 +26,7 @@ from cardsync_agent.browser.trouble import (
     ForeignOrigin,
     Interrupted,
     MarketplaceDown,
+    NotOffered,
     StepNotDone,
     Trouble,
     browser_errors,
@@ -383,11 +384,19 @@ class _Run:
             )
 
     def _choose(self, step: pack.Choose, target: Target, seen: fields.Seen) -> None:
+        from playwright.sync_api import TimeoutError
+
         if seen.tag == "select":
             option = step.option if step.value is None else self._value(step.value)
             if option is None:
                 raise StepNotDone(f"{step.element.replace('_', ' ')} has no option to choose")
-            target.on.select_option(label=option)
+            try:
+                # By label or value. This waits for options that arrive late.
+                target.on.select_option(option)
+            except TimeoutError as late:
+                if fields.offers(target.on, option):
+                    raise
+                raise NotOffered(f"{step.element.replace('_', ' ')} has no {option}") from late
         elif seen.type in ("checkbox", "radio"):
             target.on.check()
         else:

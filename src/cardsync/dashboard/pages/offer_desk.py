@@ -27,7 +27,7 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
-from cardsync.dashboard.pages.printing import code_of
+from cardsync.dashboard.pages.printing import drawn_code
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.concurrency import at_once
@@ -84,7 +84,7 @@ async def _shown(
         named=named,
         may_search=caller.sees_buyers,
         link=link,
-        code=code_of(link),
+        code=drawn_code(link) if link else "",
         **cards,
     )
 

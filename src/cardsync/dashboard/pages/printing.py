@@ -91,20 +91,25 @@ def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed
 
 @lru_cache(maxsize=4_096)
 def code_of(address: str) -> str:
-    """Return the QR code of an address as the source of a picture; an empty text without an
-    address. The mask of the code is fixed: trying all eight masks would take most of a sheet's
-    time, and scanners read any mask.
+    """Return the QR code of an address for a label, whose own margin is white too; an empty text
+    without an address.
     """
-    if not address:
-        return ""
+    return drawn_code(address, quiet=1) if address else ""
+
+
+def drawn_code(address: str, quiet: int = 4) -> str:
+    """Return the QR code of an address as the source of a picture, with a white margin of `quiet`
+    modules (ISO/IEC 18004 asks for four). The mask of the code is fixed: trying all eight masks
+    would take most of a sheet's time, and scanners read any mask. The modules are filled:
+    viewers of PDF files draw the strokes of small codes as hairlines.
+    """
     matrix = segno.make(address, error="m", micro=False, mask=3, boost_error=False).matrix
-    size, runs = len(matrix) + 2, []
-    for y, row in enumerate(matrix, start=1):
-        x = 1
+    size, runs = len(matrix) + 2 * quiet, []
+    for y, row in enumerate(matrix, start=quiet):
+        x = quiet
         for dark, run in groupby(row):
             width = len(list(run))
             if dark:
-                # Filled: viewers of PDF files draw the strokes of small codes as hairlines.
                 runs.append(f"M{x} {y}h{width}v1h-{width}z")
             x += width
     return (

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, cast
 
-import segno
 from litestar import Response, get
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +20,7 @@ from cardsync.buying.offers.schemas import Shop
 from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.printing import drawn_code
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.concurrency import at_once
@@ -153,7 +153,7 @@ async def pull_page(
         links=phones,
         ending=ending,
         code=code,
-        qr=_qr(code.url) if code else "",
+        qr=drawn_code(code.url) if code else "",
         left=_left(pull.orders),
         ready=[order for order in pull.orders if order.pulled_at and not order.in_review],
         missing=missing,
@@ -224,16 +224,11 @@ async def _cover(
     working = sum(link.revoked_at is None for link in earlier)
     games = {game["product_line"]: game for game in _games(queue, pull.orders)}
     sheets = [
-        {"url": link.url, "qr": _qr(link.url), **games[link.product_line]}
+        {"url": link.url, "qr": drawn_code(link.url), **games[link.product_line]}
         for link in made
         if link.product_line in games
     ]
     return show(request, caller, "pull_cover.html", pull=pull, sheets=sheets, earlier=working)
-
-
-def _qr(url: str) -> str:
-    """Return the QR code of an address as the source of a picture."""
-    return str(segno.make(url, error="m", micro=False).svg_data_uri(scale=6, border=4))
 
 
 def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, object]]:
