@@ -21,7 +21,6 @@ from cardsync_agent.marketplace import Window
 from cardsync_agent.orders import DEPENDENTS, ORDER_LIST, SALES, Kind, Parsed, parse, window_start
 from cardsync_agent.parts import parts
 from cardsync_agent.sales import (
-    MOST_MONTHS,
     Summary,
     months_to_ask,
     months_to_send,
@@ -100,8 +99,8 @@ def _summary(job: Job, missing: Callable[[], list[str]]) -> Summary:
     memory, today = job.store.memory, clock.read_rfc3339(job.cycle.started_at).date()
 
     def months() -> list[str]:
-        asked[:] = job.cycle.months or months_to_ask(missing(), memory.unoffered, today)
-        return asked[:MOST_MONTHS]
+        asked[:] = months_to_ask(job.cycle.months or missing(), memory.unoffered, today)
+        return asked
 
     nothing = None
     try:
@@ -112,7 +111,7 @@ def _summary(job: Job, missing: Callable[[], list[str]]) -> Summary:
         found = _read(file, parse_summary)
         _tell(job, SALES, file, found.problems)
         summary.months |= found.months
-    if refused := set(asked[:MOST_MONTHS]) - summary.months.keys():
+    if refused := set(asked) - summary.months.keys():
         still = still_unoffered(memory.unoffered, today)
         memory.unoffered = still | dict.fromkeys(sorted(refused), today.isoformat())
         job.store.save()

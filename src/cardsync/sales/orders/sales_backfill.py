@@ -2,7 +2,8 @@
 missing months.
 
 A sync uploads at most two months, including the months that it uploaded without a request. If an
-agent could not upload a month, the next request is a day later.
+agent could not upload a month, the next request is a day later. A month that the marketplace does not
+offer is requested again after 30 days, so that later months are requested first.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from cardsync.sales.orders.sales_reports import months_missing
 
 KIND = "backfill_sales_report"
 ASKED_AGAIN_AFTER = timedelta(days=1)
+ABSENT_FOR = timedelta(days=30)
 
 _BROUGHT = "SELECT count(*) FROM sales_report WHERE seller_id = :seller AND received_at >= :since"
+# The day's failures, whatever their reason, and the months that were not there.
 _FAILED = """
-    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind
-      AND status = 'failed'
-                      AND finished_at > :since)
+    SELECT finished_at > :today, payload->'months', error->>'code' = 'nothing_there'
+      FROM agent_task WHERE seller_id = :seller AND kind = :kind AND status = 'failed'
+       AND finished_at > :since
 """
 
 
@@ -40,9 +43,13 @@ async def ask_for_missing_months(
     most = SALES_REPORT_MONTHS_A_CYCLE - (brought or 0)
     if most <= 0:
         return
-    failed = {"seller": seller_id, "kind": KIND, "since": now - ASKED_AGAIN_AFTER}
-    if await session.scalar(text(_FAILED), failed):
+    since = {"today": now - ASKED_AGAIN_AFTER, "since": now - ABSENT_FOR}
+    values = {"seller": seller_id, "kind": KIND, **since}
+    failed = (await session.execute(text(_FAILED), values)).all()
+    if any(today for today, _, _ in failed):
         return
-    months = [month.isoformat() for month in (await months_missing(session, seller_id, now))[:most]]
+    absent = {month for _, months, is_absent in failed if is_absent for month in months or ()}
+    missing = [month.isoformat() for month in await months_missing(session, seller_id, now)]
+    months = [month for month in missing if month not in absent][:most]
     if months:
         await enqueue_routine(session, seller_id, KIND, {"month": months[0], "months": months}, now)

@@ -74,19 +74,30 @@ async def test_what_the_cycle_brought_itself_counts(a_seller):
     assert await listed(seller, kind=KIND, status="pending") == []
 
 
-async def test_a_month_that_an_agent_can_not_bring_is_asked_for_again_a_day_later(a_seller):
+@pytest.mark.parametrize(
+    ("code", "months_ago"), [("step_failed", (24, 24)), ("nothing_there", (22, 24))]
+)
+async def test_a_month_that_failed_is_asked_for_a_day_later_and_an_absent_one_after_thirty(
+    a_seller, code, months_ago
+):
     # The day after is of the same month.
     if month(0) != month(0, timedelta(days=2)):
         clock.shift(timedelta(days=2))
     seller = await a_seller_with_orders(a_seller)
     await log(seller, sync_cycle_id="c1")
     [task] = await claim(seller)
-    await end(seller, task, "failed", error={"code": "nothing_there", "message": "no file"})
+    await end(seller, task, "failed", error={"code": code, "message": "no file"})
     await log(seller, sync_cycle_id="c2")
     assert await claim(seller) == []
     clock.shift(timedelta(days=1, seconds=1))
     await log(seller, sync_cycle_id="c3", started_at=clock.rfc3339(clock.now()))
-    assert [task["payload"]["month"] for task in await claim(seller)] == [month(24)]
+    [task] = await claim(seller)
+    assert task["payload"]["month"] == month(months_ago[0])
+    await end(seller, task, "failed", error={"code": code, "message": "no file"})
+    clock.shift(timedelta(days=30))
+    await log(seller, sync_cycle_id="c4", started_at=clock.rfc3339(clock.now()))
+    [task] = await claim(seller)
+    assert task["payload"]["month"] == month(months_ago[1])
 
 
 async def test_a_failed_cycle_and_a_shop_without_orders_ask_for_nothing(a_seller):
