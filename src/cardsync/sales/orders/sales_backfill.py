@@ -2,8 +2,8 @@
 missing months.
 
 A sync uploads at most two months, including the months that it uploaded without a request. If an
-agent could not upload a month, the next request is a day later. A month that the marketplace does not
-offer is requested again after 30 days, so that later months are requested first.
+agent could not upload a month, the next request is a day later. A month that the marketplace does
+not offer is requested again after 30 days, so that later months are requested first.
 """
 
 from __future__ import annotations
